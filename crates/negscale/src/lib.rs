@@ -1,0 +1,5 @@
+//! NegScale.
+pub mod taxonomy;
+mod error;
+pub use error::{Error, Result};
+pub use taxonomy::Taxonomy;

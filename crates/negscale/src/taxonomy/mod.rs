@@ -1,0 +1,3 @@
+//! Class trees.
+/// A class tree.
+pub struct Taxonomy;
