@@ -1,5 +1,5 @@
 //! NegScale.
-pub mod taxonomy;
 mod error;
+pub mod taxonomy;
 pub use error::{Error, Result};
 pub use taxonomy::Taxonomy;
