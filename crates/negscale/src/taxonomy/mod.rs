@@ -51,9 +51,11 @@ mod matching;
 mod names;
 mod summary;
 mod tsv;
+mod wordnet;
 
 pub use distance::{Distances, Relation, Thresholds};
 pub use summary::Summary;
+pub use wordnet::{SeveralHypernyms, WordNetOptions};
 
 /// A tree whose classes are numbered 0 to C - 1.
 ///

@@ -7,6 +7,7 @@ mod facts;
 mod indented;
 mod matching;
 mod tsv;
+mod wordnet;
 
 use negscale::taxonomy::{Relation, Taxonomy, Thresholds};
 
