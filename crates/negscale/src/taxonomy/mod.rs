@@ -47,6 +47,7 @@ mod distance;
 mod flat;
 mod grow;
 mod indented;
+mod learnt;
 mod matching;
 mod names;
 mod summary;
@@ -54,6 +55,7 @@ mod tsv;
 mod wordnet;
 
 pub use distance::{Distances, Relation, Thresholds};
+pub use learnt::{LearntSettings, class_means};
 pub use summary::Summary;
 pub use wordnet::{SeveralHypernyms, WordNetOptions};
 

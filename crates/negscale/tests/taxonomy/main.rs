@@ -5,6 +5,7 @@
 
 mod facts;
 mod indented;
+mod learnt;
 mod matching;
 mod tsv;
 mod wordnet;
