@@ -50,6 +50,7 @@ mod indented;
 mod learnt;
 mod matching;
 mod names;
+mod picture;
 mod summary;
 mod tsv;
 mod wordnet;

@@ -7,6 +7,7 @@ mod facts;
 mod indented;
 mod learnt;
 mod matching;
+mod picture;
 mod tsv;
 mod wordnet;
 

@@ -90,6 +90,7 @@ fn a_chain_of_two_hundred_thousand_nodes_overflows_no_stack() {
     assert_eq!(tree.distance(0, 1), 200_001);
     assert_eq!(tree.distances().get(0, 1), 200_001);
     assert_eq!(tree.summary(Thresholds::default()).unrelated, 1);
+    assert!(tree.to_svg().ends_with("</svg>\n"));
     assert_eq!(read(&tree.to_tsv()).unwrap(), tree);
 
     // The same chain closed to a circle beside the root.
