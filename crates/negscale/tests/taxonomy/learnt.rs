@@ -80,6 +80,9 @@ fn very_few_classes_work() {
     assert_eq!(learn(&[1.0, 2.0], 2).unwrap().distance(0, 1), 6);
     let three = learn(&[1.0, 0.1, 1.0, -0.1, -1.0, 0.0], 3).unwrap();
     assert_eq!((three.distance(0, 1), three.distance(0, 2), three.distance(1, 2)), (2, 6, 6));
+    // The closest pair stays related even where that leaves fewer unrelated pairs than asked for.
+    let settings = LearntSettings { related_share: 0.1, unrelated_share: 0.9 };
+    assert_eq!(Taxonomy::learnt(&names(3), &[1.0, 0.1, 1.0, -0.1, -1.0, 0.0], &settings).unwrap(), three);
 }
 
 #[test]

@@ -112,6 +112,14 @@ fn of_several_hypernyms_the_longer_path_or_the_first_is_taken() {
 }
 
 #[test]
+fn of_two_equally_long_paths_the_one_listed_first_is_taken() {
+    let text =
+        line(1, "top", &[]) + &line(2, "left", &[1]) + &line(3, "right", &[1]) + &line(4, "thing", &[3, 2]);
+    let tree = read(&text, &["4"], &raw()).unwrap();
+    assert_eq!(tree.ancestors(0).collect::<Vec<_>>(), ["right", "top"]);
+}
+
+#[test]
 fn synsets_with_the_same_first_word_get_names_of_their_own() {
     let text =
         line(1, "top", &[]) + &line(2, "crane", &[1]) + &line(3, "crane", &[1]) + &line(4, "top", &[1]);
