@@ -134,6 +134,12 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A device did not hand over its numbers.
+    #[error("could not read the tensor from its device: {reason}")]
+    Device {
+        /// What the device said.
+        reason: String,
+    },
 }
 
 fn suggestion(nearest: &Option<String>) -> String {

@@ -1,0 +1,160 @@
+//! DCSA, the Dissimilarity-Calibrated Similarity Adjustment (paper, equations 7 and 8).
+//!
+//! A related pair may be at most as similar as $1 - \delta_{ij}$, where
+//!
+//! $$\delta_{ij} = \tfrac12 \max_{(p,q) \in P_{neg}} (G_{ip} + G_{jq}) \quad\text{(both orders of a pair)}, \qquad
+//! L_{DCSA} = \sum_{P_{sim}} \max(0,\; G_{ij} - (1 - \delta_{ij}))^2.$$
+//!
+//! Since $P_{neg}$ depends on groups of samples only (classes, see [`pairs`](crate::pairs)), the maximum over pairs is a maximum over groups:
+//!
+//! $$m_i(c) = \max_{p \in c} G_{ip}, \quad h_j(c) = \max_{c' \text{ unrelated to } c} m_j(c'), \quad
+//! \delta_{ij} = \tfrac12 \max_c\,(m_i(c) + h_j(c)),$$
+//!
+//! which is equal to the last bit and costs $O(B^2 + BC^2 + QC)$ instead of $O(QP)$.
+//!
+//! # Where this differs from the paper
+//! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
+
+use crate::pairs::{ClassRelations, PairSets};
+use crate::rows::{Row, for_rows, pairs_of};
+use crate::taxonomy::Relation;
+use crate::{Real, Settings};
+
+/// Buffers, each B x groups.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers<T> {
+    /// m: per sample and group the largest cosine with a member.
+    nearest: Vec<T>,
+    /// h: per sample and group the largest m over the groups unrelated to it.
+    across: Vec<T>,
+}
+
+/// What the term needs of a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a, T> {
+    pub(crate) gram: &'a [T],
+    pub(crate) labels: &'a [usize],
+    pub(crate) pairs: &'a PairSets<T>,
+    pub(crate) relations: &'a ClassRelations,
+}
+
+/// The term. Adds `scale` times its derivative to `gamma`; returns the unscaled sum and the number of pairs above
+/// their cap.
+pub(crate) fn cap<T: Real>(
+    batch: Batch<T>,
+    settings: &Settings,
+    scale: f64,
+    gamma: &mut [T],
+    buffers: &mut Buffers<T>,
+    rows: &mut [Row],
+) -> (f64, usize) {
+    let Batch { gram, labels, pairs, relations } = batch;
+    let (b, k) = (labels.len(), pairs.groups);
+    let Buffers { nearest, across } = buffers;
+    nearest.resize(b * k, T::ZERO);
+    across.resize(b * k, T::ZERO);
+
+    for_rows(nearest, rows, k, |i, row, _| {
+        let cosines = &gram[i * b..][..b];
+        for (c, m) in row.iter_mut().enumerate() {
+            let anchors = pairs.samples(c).iter().filter(|&&p| settings.self_anchor || p != i);
+            *m = anchors.fold(T::LOWEST, |m, &p| m.larger(cosines[p]));
+        }
+    });
+    let nearest = &*nearest;
+    for_rows(across, rows, k, |j, row, _| {
+        row.fill(T::LOWEST);
+        for (&m, barrier) in nearest[j * k..][..k].iter().zip(pairs.barrier.chunks(k)) {
+            for (h, &closed) in row.iter_mut().zip(barrier) {
+                *h = h.larger(m + closed);
+            }
+        }
+    });
+    let across = &*across;
+
+    let factor = T::of(scale);
+    for_rows(gamma, rows, b, |i, row, out| {
+        *out = Row::default();
+        for j in 0..b {
+            if relations.of(labels[i], labels[j]) != Relation::Related {
+                continue;
+            }
+            let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
+            let gap = gram[i * b + j] - (T::ONE - delta);
+            if gap > T::ZERO {
+                out.sum += (gap * gap).wide();
+                out.count += 1;
+                row[j] += factor * gap;
+            }
+        }
+    });
+    if settings.delta_gradient {
+        through_delta(batch, settings, factor, gamma, nearest, across);
+    }
+    pairs_of(rows)
+}
+
+/// max over c of a(c) + b(c), in four independent chains.
+fn largest_sum<T: Real>(a: &[T], b: &[T]) -> T {
+    let mut chains = [T::LOWEST; 4];
+    let (whole_a, whole_b) = (a.chunks_exact(4), b.chunks_exact(4));
+    for (c, (x, y)) in whole_a.remainder().iter().zip(whole_b.remainder()).enumerate() {
+        chains[c] = *x + *y;
+    }
+    for (x, y) in whole_a.zip(whole_b) {
+        for c in 0..4 {
+            chains[c] = chains[c].larger(x[c] + y[c]);
+        }
+    }
+    chains[0].larger(chains[1]).larger(chains[2].larger(chains[3]))
+}
+
+/// Adds what flows through delta: $\partial\delta_{ij} = \frac12(\partial G_{ip} + \partial G_{jq})$ at the maximal
+/// $(p, q)$, the first one where several are. An option, so it looks the maximum up again instead of recording it
+/// in every run.
+fn through_delta<T: Real>(
+    batch: Batch<T>,
+    settings: &Settings,
+    factor: T,
+    gamma: &mut [T],
+    nearest: &[T],
+    across: &[T],
+) {
+    let Batch { gram, labels, pairs, relations } = batch;
+    let (b, k) = (labels.len(), pairs.groups);
+    let half = T::of(0.5);
+    let at = |i: usize, c: usize| {
+        let m = nearest[i * k + c];
+        let is_anchor = |&&p: &&usize| (settings.self_anchor || p != i) && gram[i * b + p] == m;
+        pairs.samples(c).iter().find(is_anchor).copied()
+    };
+    let mut add = |i: usize, p: usize, amount: T| {
+        // The derivative of a symmetric G: half on either side of the diagonal, all of it on the diagonal.
+        gamma[i * b + p] += half * amount;
+        gamma[p * b + i] += half * amount;
+    };
+    for i in 0..b {
+        for j in i + 1..b {
+            if relations.of(labels[i], labels[j]) != Relation::Related {
+                continue;
+            }
+            let (mine, theirs) = (&nearest[i * k..][..k], &across[j * k..][..k]);
+            let largest = largest_sum(mine, theirs);
+            let gap = gram[i * b + j] - (T::ONE - largest / T::of(2.0));
+            if !(gap > T::ZERO) {
+                continue;
+            }
+            let chosen = (0..k).find(|&c| mine[c] + theirs[c] == largest);
+            let anchors = chosen.and_then(|c| {
+                let other =
+                    (0..k).find(|&o| pairs.barrier[c * k + o] == T::ZERO && nearest[j * k + o] == theirs[c]);
+                Some((at(i, c)?, at(j, other?)?))
+            });
+            if let Some((p, q)) = anchors {
+                // d(gap^2) = 2 gap d(delta) = gap (dG_ip + dG_jq)
+                add(i, p, factor * gap);
+                add(j, q, factor * gap);
+            }
+        }
+    }
+}

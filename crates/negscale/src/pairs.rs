@@ -1,0 +1,288 @@
+//! Which pairs of a batch are related and which are not.
+//!
+//! With the class distance $D$ of the [tree](crate::taxonomy) and labels $\tilde y$, over unordered pairs
+//! $i < j$ of a batch of $B$ samples:
+//!
+//! $$P_{neg} = \\{D(\tilde y_i, \tilde y_j) > \eta_{\max}\\}, \qquad P_{sim} = \\{0 < D(\tilde y_i, \tilde y_j) \le \eta_{\min}\\}.$$
+//!
+//! Both depend on labels alone, so no list of pairs is ever made: samples fall into *groups* (one per
+//! class present), and a table over groups says which of them are unrelated.
+
+use crate::taxonomy::{Relation, Thresholds};
+use crate::{PairSource, Real, Settings, Taxonomy};
+
+/// Relation of every two classes under fixed thresholds.
+#[derive(Debug, Clone)]
+pub(crate) struct ClassRelations {
+    pub(crate) classes: usize,
+    table: Vec<Relation>,
+}
+
+impl ClassRelations {
+    pub(crate) fn new(tree: &Taxonomy, thresholds: Thresholds) -> Self {
+        let distances = tree.distances();
+        let table = distances.as_slice().iter().map(|&d| thresholds.relation(d)).collect();
+        Self { classes: tree.classes(), table }
+    }
+
+    /// Relation of two classes.
+    #[inline(always)]
+    pub(crate) fn of(&self, a: usize, b: usize) -> Relation {
+        self.table[a * self.classes + b]
+    }
+}
+
+/// The pair sets of one batch. Buffers are kept from batch to batch.
+#[derive(Debug, Default)]
+pub(crate) struct PairSets<T> {
+    /// Group of each sample: its class, or with random pairs the sample itself.
+    pub(crate) group_of: Vec<usize>,
+    /// How many groups there are.
+    pub(crate) groups: usize,
+    /// Samples ordered by group; group g holds `members[starts[g]..starts[g + 1]]`.
+    pub(crate) members: Vec<usize>,
+    pub(crate) starts: Vec<usize>,
+    /// groups x groups: 0 where two groups are unrelated, minus infinity elsewhere.
+    pub(crate) barrier: Vec<T>,
+    /// groups x B: 1 where a sample is unrelated to the group, 0 elsewhere.
+    pub(crate) unrelated: Vec<T>,
+    /// P, the number of unrelated pairs.
+    pub(crate) p: usize,
+    /// Q, the number of related pairs.
+    pub(crate) q: usize,
+    class_group: Vec<usize>,
+    class_of_group: Vec<usize>,
+}
+
+impl<T: Real> PairSets<T> {
+    /// Finds the pair sets of a batch. Every label must be a class; `batch` numbers the draw of random pairs.
+    pub(crate) fn find(
+        &mut self,
+        labels: &[usize],
+        relations: &ClassRelations,
+        settings: &Settings,
+        batch: u64,
+    ) {
+        self.group_by_class(labels, relations);
+        if settings.pairs == PairSource::Random {
+            self.draw(labels.len(), settings.seed, batch);
+        }
+        self.sort_members();
+        self.spread(labels.len());
+    }
+
+    /// Groups by class, with P and Q counted from the group sizes.
+    fn group_by_class(&mut self, labels: &[usize], relations: &ClassRelations) {
+        const ABSENT: usize = usize::MAX;
+        self.class_group.clear();
+        self.class_group.resize(relations.classes, ABSENT);
+        self.class_of_group.clear();
+        self.group_of.clear();
+        for &label in labels {
+            if self.class_group[label] == ABSENT {
+                self.class_group[label] = self.class_of_group.len();
+                self.class_of_group.push(label);
+            }
+            self.group_of.push(self.class_group[label]);
+        }
+        self.groups = self.class_of_group.len();
+        self.count_members();
+        self.barrier.clear();
+        (self.p, self.q) = (0, 0);
+        for (g, &a) in self.class_of_group.iter().enumerate() {
+            for (h, &b) in self.class_of_group.iter().enumerate() {
+                let relation = relations.of(a, b);
+                self.barrier.push(if relation == Relation::Unrelated { T::ZERO } else { T::LOWEST });
+                if g < h {
+                    let pairs = (self.starts[g + 1] - self.starts[g]) * (self.starts[h + 1] - self.starts[h]);
+                    match relation {
+                        Relation::Unrelated => self.p += pairs,
+                        Relation::Related => self.q += pairs,
+                        Relation::Same | Relation::Neutral => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Replaces the unrelated pairs by as many random ones: every sample becomes a group of its own.
+    fn draw(&mut self, b: usize, seed: u64, batch: u64) {
+        self.groups = b;
+        self.group_of.clear();
+        self.group_of.extend(0..b);
+        self.count_members();
+        self.barrier.clear();
+        self.barrier.resize(b * b, T::LOWEST);
+        let all = b * b.saturating_sub(1) / 2;
+        // Floyd's sampling without replacement: after step t the set is a uniform subset of 0..=t.
+        for t in all - self.p..all {
+            let candidate = (uniform(seed, batch, t as u64) as u128 * (t as u128 + 1) >> 64) as usize;
+            let (i, j) = pair_number(candidate);
+            let (i, j) = if self.barrier[i * b + j] == T::ZERO { pair_number(t) } else { (i, j) };
+            self.barrier[i * b + j] = T::ZERO;
+            self.barrier[j * b + i] = T::ZERO;
+        }
+    }
+
+    /// `starts` from `group_of`.
+    fn count_members(&mut self) {
+        self.starts.clear();
+        self.starts.resize(self.groups + 1, 0);
+        for &g in &self.group_of {
+            self.starts[g + 1] += 1;
+        }
+        for g in 0..self.groups {
+            self.starts[g + 1] += self.starts[g];
+        }
+    }
+
+    /// `members` by counting sort; within a group in batch order.
+    fn sort_members(&mut self) {
+        self.members.clear();
+        self.members.resize(self.group_of.len(), 0);
+        for (i, &g) in self.group_of.iter().enumerate() {
+            self.members[self.starts[g]] = i;
+            self.starts[g] += 1;
+        }
+        // Each start has moved to its group's end, which is the next group's start: shift back.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+    }
+
+    /// `unrelated` from `barrier`.
+    fn spread(&mut self, b: usize) {
+        self.unrelated.clear();
+        for g in 0..self.groups {
+            let barrier = &self.barrier[g * self.groups..][..self.groups];
+            self.unrelated
+                .extend(self.group_of.iter().map(|&h| if barrier[h] == T::ZERO { T::ONE } else { T::ZERO }));
+        }
+        debug_assert_eq!(self.unrelated.len(), self.groups * b);
+    }
+
+    /// Samples of a group.
+    pub(crate) fn samples(&self, group: usize) -> &[usize] {
+        &self.members[self.starts[group]..self.starts[group + 1]]
+    }
+
+    /// Row over the batch: 1 where a sample is unrelated to sample `i`.
+    pub(crate) fn unrelated_to(&self, i: usize, b: usize) -> &[T] {
+        &self.unrelated[self.group_of[i] * b..][..b]
+    }
+}
+
+/// The `n`-th unordered pair in the order (0,1), (0,2), (1,2), (0,3), ...
+fn pair_number(n: usize) -> (usize, usize) {
+    // Largest j with j (j - 1) / 2 <= n; the square root may be off by one for large n.
+    let mut j = ((1.0 + (8.0 * n as f64 + 1.0).sqrt()) / 2.0) as usize;
+    while j * (j - 1) / 2 > n {
+        j -= 1;
+    }
+    while j * (j + 1) / 2 <= n {
+        j += 1;
+    }
+    (n - j * (j - 1) / 2, j)
+}
+
+/// A number that depends on the three counters alone (SplitMix64's finaliser over their mix).
+fn uniform(seed: u64, batch: u64, draw: u64) -> u64 {
+    let mut x = 0u64;
+    for word in [seed, batch, draw] {
+        x = x.wrapping_add(word).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^= x >> 31;
+    }
+    x
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(labels: &[usize], settings: &Settings, batch: u64) -> PairSets<f64> {
+        let tree = Taxonomy::builtin("cifar10").unwrap();
+        let mut sets = PairSets::default();
+        sets.find(labels, &ClassRelations::new(&tree, Thresholds::default()), settings, batch);
+        sets
+    }
+
+    fn listed(sets: &PairSets<f64>, b: usize) -> Vec<(usize, usize)> {
+        let all = (0..b).flat_map(|j| (0..j).map(move |i| (i, j)));
+        all.filter(|&(i, j)| sets.unrelated_to(i, b)[j] == 1.0).collect()
+    }
+
+    #[test]
+    fn pairs_are_numbered_without_gap_or_repeat() {
+        let mut n = 0;
+        for j in 0..200 {
+            for i in 0..j {
+                assert_eq!(pair_number(n), (i, j));
+                n += 1;
+            }
+        }
+        assert_eq!(pair_number(usize::MAX >> 12).1, 94_906_266);
+    }
+
+    #[test]
+    fn counts_and_masks_agree_with_the_definition() {
+        let tree = Taxonomy::builtin("cifar10").unwrap();
+        let labels: Vec<usize> = (0..37).map(|i| (i * i + 3 * i) % 10).collect();
+        let s = Settings::default();
+        let sets = found(&labels, &s, 0);
+        let (mut p, mut q) = (0, 0);
+        for j in 0..37 {
+            for i in 0..j {
+                let d = tree.distance(labels[i], labels[j]);
+                p += (d > s.eta_max) as usize;
+                q += (d > 0 && d <= s.eta_min) as usize;
+                assert_eq!(sets.unrelated_to(i, 37)[j] == 1.0, d > s.eta_max);
+                assert_eq!(sets.unrelated_to(j, 37)[i] == 1.0, d > s.eta_max);
+            }
+        }
+        assert_eq!((sets.p, sets.q), (p, q));
+        let mut seen: Vec<usize> = (0..sets.groups).flat_map(|g| sets.samples(g).to_vec()).collect();
+        assert!((0..sets.groups).all(|g| sets.samples(g).iter().all(|&i| sets.group_of[i] == g)));
+        seen.sort_unstable();
+        assert_eq!(seen, (0..37).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn random_pairs_are_as_many_as_the_tree_gives_and_change_with_seed_and_batch() {
+        let labels: Vec<usize> = (0..30).map(|i| i % 10).collect();
+        let tree = found(&labels, &Settings::default(), 0);
+        let random = |seed, batch| {
+            let settings = Settings { pairs: PairSource::Random, seed, ..Settings::default() };
+            listed(&found(&labels, &settings, batch), 30)
+        };
+        assert_eq!(random(1, 1).len(), tree.p);
+        assert_eq!(random(1, 1), random(1, 1));
+        assert_ne!(random(1, 1), random(1, 2));
+        assert_ne!(random(1, 1), random(2, 1));
+        assert_ne!(random(1, 2), random(2, 1));
+        assert_ne!(random(1, 1), listed(&tree, 30));
+    }
+
+    #[test]
+    fn random_pairs_are_drawn_evenly() {
+        // 12 samples, 66 pairs; over 4,000 batches each pair is drawn a binomial number of times.
+        let labels: Vec<usize> = (0..12).map(|i| i % 10).collect();
+        let settings = Settings { pairs: PairSource::Random, ..Settings::default() };
+        let mut hits = [[0usize; 12]; 12];
+        let (batches, mut p) = (4_000, 0);
+        for batch in 0..batches {
+            let sets = found(&labels, &settings, batch);
+            p = sets.p;
+            for (i, j) in listed(&sets, 12) {
+                hits[i][j] += 1;
+            }
+        }
+        let share = p as f64 / 66.0;
+        let (mean, spread) = (batches as f64 * share, (batches as f64 * share * (1.0 - share)).sqrt());
+        for j in 0..12 {
+            for i in 0..j {
+                assert!((hits[i][j] as f64 - mean).abs() < 5.0 * spread, "pair {i}, {j}: {}", hits[i][j]);
+            }
+        }
+    }
+}

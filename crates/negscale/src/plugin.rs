@@ -1,0 +1,413 @@
+//! The plug-in: $\lambda L_{SNOP} + \mu L_{DCSA}$ (paper, equation 9 without the host's own loss) and its gradient.
+//!
+//! Everything is a function of the Gram matrix $G = XX^\top$ of the unit features, so the heart is
+//! [`NegScale::phi`]: $(G, \tilde y, c) \mapsto (\text{value}, \Gamma = \partial\,\text{value}/\partial G)$. From there
+//! $\partial/\partial X = 2\Gamma X$, and [`NegScale::from_features`] adds the normalisation
+//! $x_i = f_i/\lVert f_i\rVert$: $\partial/\partial f_i = (g_i - (g_i^\top x_i)\,x_i)/\lVert f_i\rVert$ with $g_i$ row $i$ of $2\Gamma X$.
+
+use crate::centre::ClassMeans;
+use crate::pairs::{ClassRelations, PairSets};
+use crate::real::{View, add_product, dot, symmetric_product};
+use crate::rows::Row;
+use crate::taxonomy::Relation;
+use crate::{Centre, Error, Real, Reduction, Result, Settings, Targets, Taxonomy, dcsa, snop};
+
+/// What a training step hands to the plug-in besides features.
+#[derive(Debug, Clone, Copy)]
+pub struct Tap<'a, T> {
+    /// Labels as given, one per sample.
+    pub labels: &'a [usize],
+    /// Softmax probability of the predicted class, one per sample; a constant of the gradient.
+    pub confidence: &'a [T],
+    /// Labels that the host believes; needed with `targets = "refurbished"`.
+    pub refurbished: Option<&'a [usize]>,
+    /// Whether the host is still warming up.
+    pub warming_up: bool,
+    /// Number of the batch; decides the draw of random pairs.
+    pub batch: u64,
+}
+
+impl<'a, T> Tap<'a, T> {
+    /// Labels and confidences; everything else at rest.
+    pub fn new(labels: &'a [usize], confidence: &'a [T]) -> Self {
+        Self { labels, confidence, refurbished: None, warming_up: false, batch: 0 }
+    }
+}
+
+/// The pairs of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairLists {
+    /// $P_{neg}$.
+    pub unrelated: Vec<(usize, usize)>,
+    /// $P_{sim}$.
+    pub related: Vec<(usize, usize)>,
+}
+
+/// Why a term has the value it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TermState {
+    /// Computed.
+    Active,
+    /// Zero: the batch holds no pair that the term speaks of.
+    NoPairs,
+    /// Zero: switched off, or weight 0.
+    Off,
+    /// Zero: the host is warming up.
+    WarmUp,
+}
+
+/// Record of one evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Terms {
+    /// SNOP's global term, reduced, without weights.
+    pub global: f64,
+    /// SNOP's local term, reduced, without weights.
+    pub local: f64,
+    /// DCSA, reduced, without its weight.
+    pub dcsa: f64,
+    /// Whether SNOP was computed.
+    pub snop_state: TermState,
+    /// Whether DCSA was computed.
+    pub dcsa_state: TermState,
+    /// P, the number of unrelated pairs.
+    pub unrelated_pairs: usize,
+    /// Q, the number of related pairs.
+    pub related_pairs: usize,
+    /// Related pairs above their cap.
+    pub capped_pairs: usize,
+    /// Unrelated pairs of equal features, which have no direction.
+    pub identical_pairs: usize,
+    /// Samples whose feature vector is zero, which have no direction and get no gradient.
+    pub zero_features: usize,
+}
+
+/// Value and gradient. The gradient lives in the workspace until its next use.
+#[derive(Debug, Clone, Copy)]
+pub struct Evaluation<'w, T> {
+    /// $\lambda(\text{global} + \text{local}) + \mu\,\text{dcsa}$.
+    pub value: f64,
+    /// What the value is made of.
+    pub terms: Terms,
+    /// From [`NegScale::phi`]: $\Gamma$, B x B. From [`NegScale::from_features`]: gradient of the features, B x d.
+    pub gradient: &'w [T],
+}
+
+/// Buffers that grow to the largest batch seen and are then reused.
+#[derive(Debug, Default)]
+pub struct Workspace<T> {
+    pairs: PairSets<T>,
+    doubt: Vec<T>,
+    gamma: Vec<T>,
+    rows: Vec<Row>,
+    snop: snop::Buffers<T>,
+    dcsa: dcsa::Buffers<T>,
+    features: FeatureBuffers<T>,
+}
+
+#[derive(Debug, Default)]
+struct FeatureBuffers<T> {
+    unit: Vec<T>,
+    length: Vec<T>,
+    gram: Vec<T>,
+    gradient: Vec<T>,
+    centre: Vec<T>,
+    means: ClassMeans,
+}
+
+impl<T: Real> Workspace<T> {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Running class means of `centre = "class-balanced"`, to be saved with a checkpoint.
+    pub fn class_means(&self) -> &ClassMeans {
+        &self.features.means
+    }
+
+    /// Takes up the class means of a checkpoint.
+    pub fn restore_class_means(&mut self, means: ClassMeans) {
+        self.features.means = means;
+    }
+
+    /// Centre subtracted from the latest batch; empty without centring.
+    pub fn centre(&self) -> &[T] {
+        &self.features.centre
+    }
+}
+
+/// The plug-in for one class tree and one choice of settings. Shared freely among threads; each needs its own
+/// [`Workspace`].
+///
+/// ```
+/// use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace};
+///
+/// let plugin = NegScale::new(&Taxonomy::builtin("cifar10")?, Settings::default())?;
+/// let mut workspace = Workspace::<f32>::new();
+/// # let (features, labels, confidence) = (vec![0.1f32, 0.9, -0.4, 0.2, 0.3, -0.8], [3usize, 5, 9], [0.5f32, 0.7, 0.9]);
+/// // per batch: features is B x d, row after row
+/// let result = plugin.from_features(&features, 2, &Tap::new(&labels, &confidence), &mut workspace)?;
+/// // loss += result.value;  gradient of the features += result.gradient
+/// # assert!(result.value.is_finite() && result.gradient.len() == 6);
+/// # Ok::<(), negscale::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct NegScale {
+    tree: String,
+    relations: ClassRelations,
+    settings: Settings,
+}
+
+impl NegScale {
+    /// The plug-in, if the settings are valid.
+    pub fn new(tree: &Taxonomy, settings: Settings) -> Result<Self> {
+        let settings = settings.checked()?;
+        let relations = ClassRelations::new(tree, settings.thresholds()?);
+        Ok(Self { tree: tree.name().to_owned(), relations, settings })
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Number of classes of the tree.
+    pub fn classes(&self) -> usize {
+        self.relations.classes
+    }
+
+    /// The unrelated and the related pairs $i < j$ that [`phi`](Self::phi) would use for this batch, as lists: for looking
+    /// at them. The loss itself never makes these lists.
+    pub fn pairs<T: Real>(&self, tap: &Tap<T>) -> Result<PairLists> {
+        let labels = self.labels(tap)?;
+        let b = labels.len();
+        let mut sets = PairSets::<T>::default();
+        sets.find(labels, &self.relations, &self.settings, tap.batch);
+        let all = (0..b).flat_map(|i| (i + 1..b).map(move |j| (i, j)));
+        let related = |&(i, j): &(usize, usize)| self.relations.of(labels[i], labels[j]) == Relation::Related;
+        Ok(PairLists {
+            unrelated: all.clone().filter(|&(i, j)| sets.unrelated_to(i, b)[j] == T::ONE).collect(),
+            related: all.filter(related).collect(),
+        })
+    }
+
+    /// Value and $\Gamma = \partial\,\text{value}/\partial G$ (symmetric: a change $dG$ changes the value by
+    /// $\sum_{ij}\Gamma_{ij}\,dG_{ij}$) from the symmetric Gram matrix, B x B row-major.
+    ///
+    /// `dim` is the feature dimension $d$; it enters only the constant of `reduction = "sum"`, where the identity of
+    /// $\lVert FF^\top - I_d\rVert^2$ is $d \times d$.
+    pub fn phi<'w, T: Real>(
+        &self,
+        gram: &[T],
+        dim: usize,
+        tap: &Tap<T>,
+        workspace: &'w mut Workspace<T>,
+    ) -> Result<Evaluation<'w, T>> {
+        let labels = self.labels(tap)?;
+        let b = labels.len();
+        expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
+        expect_finite("cosine", gram, b)?;
+        let (value, terms) = self.evaluate(gram, None, dim, labels, tap, workspace)?;
+        Ok(Evaluation { value, terms, gradient: &workspace.gamma })
+    }
+
+    /// Value and gradient from raw features, B x `dim` row-major: centring (if set), normalisation, Gram matrix and
+    /// the way back are inside.
+    pub fn from_features<'w, T: Real>(
+        &self,
+        features: &[T],
+        dim: usize,
+        tap: &Tap<T>,
+        workspace: &'w mut Workspace<T>,
+    ) -> Result<Evaluation<'w, T>> {
+        let labels = self.labels(tap)?;
+        let b = labels.len();
+        expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
+        expect_finite("feature", features, dim)?;
+
+        let mut buffers = std::mem::take(&mut workspace.features);
+        buffers.centre.clear();
+        if self.settings.centre == Centre::ClassBalanced {
+            let FeatureBuffers { means, centre, .. } = &mut buffers;
+            means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
+        }
+        let zero_features = buffers.normalise(features, b, dim);
+        let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
+        let x = View::new(unit, b, dim);
+        gram.resize(b * b, T::ZERO);
+        symmetric_product(gram, x, x.transposed());
+        gradient.clear();
+        gradient.resize(b * dim, T::ZERO);
+        let direct = snop::prefers_features(b, dim).then_some(snop::Features { unit, gradient });
+        let outcome = self.evaluate(gram, direct, dim, labels, tap, workspace);
+        if outcome.is_ok() {
+            add_product(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+            buffers.through_normalisation(dim);
+        }
+        workspace.features = buffers;
+        let (value, terms) = outcome?;
+        Ok(Evaluation {
+            value,
+            terms: Terms { zero_features, ..terms },
+            gradient: &workspace.features.gradient,
+        })
+    }
+
+    /// The labels that decide the pair sets, all of them classes of the tree.
+    fn labels<'a, T>(&self, tap: &Tap<'a, T>) -> Result<&'a [usize]> {
+        let labels = match self.settings.targets {
+            Targets::Given => tap.labels,
+            Targets::Refurbished => tap.refurbished.ok_or(Error::NoRefurbished)?,
+        };
+        let b = tap.labels.len();
+        expect_size("refurbished labels", labels.len(), b, || format!("{b} given labels"))?;
+        expect_size("confidence", tap.confidence.len(), b, || format!("{b} labels"))?;
+        let classes = self.classes();
+        match labels.iter().position(|&label| label >= classes) {
+            None => Ok(labels),
+            Some(sample) => {
+                let (label, tree) = (labels[sample], self.tree.clone());
+                Err(Error::Label { sample, label, tree, classes, last: classes.saturating_sub(1) })
+            }
+        }
+    }
+
+    /// Value and record; leaves $\Gamma$ in the workspace. Sizes, labels and the Gram matrix have been checked.
+    fn evaluate<T: Real>(
+        &self,
+        gram: &[T],
+        features: Option<snop::Features<T>>,
+        dim: usize,
+        labels: &[usize],
+        tap: &Tap<T>,
+        workspace: &mut Workspace<T>,
+    ) -> Result<(f64, Terms)> {
+        let s = &self.settings;
+        let b = labels.len();
+        let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;
+        doubt.clear();
+        for (sample, c) in tap.confidence.iter().enumerate() {
+            if !(*c >= T::ZERO && *c <= T::ONE) {
+                return Err(Error::Confidence { sample, value: c.wide() });
+            }
+            doubt.push(T::ONE - *c);
+        }
+        pairs.find(labels, &self.relations, s, tap.batch);
+        rows.resize(b, Row::default());
+        gamma.resize(b * b, T::ZERO);
+
+        let state = |wanted: bool, pairs: bool| match () {
+            _ if !wanted => TermState::Off,
+            _ if tap.warming_up && !s.during_warm_up => TermState::WarmUp,
+            _ if !pairs => TermState::NoPairs,
+            _ => TermState::Active,
+        };
+        let mut terms = Terms {
+            global: 0.0,
+            local: 0.0,
+            dcsa: 0.0,
+            snop_state: state(s.snop && s.lambda > 0.0, pairs.p > 0),
+            dcsa_state: state(s.dcsa && s.mu > 0.0, pairs.p > 0 && pairs.q > 0),
+            unrelated_pairs: pairs.p,
+            related_pairs: pairs.q,
+            capped_pairs: 0,
+            identical_pairs: 0,
+            zero_features: 0,
+        };
+        let (p, q) = (pairs.p as f64, pairs.q as f64);
+        // What each sum is divided by.
+        let (per_entry, per_unrelated, per_related) = match s.reduction {
+            Reduction::Mean => (p * p, p, q),
+            Reduction::Sum => (1.0, 1.0, 1.0),
+        };
+
+        let snop_on = terms.snop_state == TermState::Active;
+        if snop_on && s.global > 0.0 {
+            let scale = s.lambda * s.global / per_entry;
+            let global = snop::global(gram, b, pairs, scale, features, gamma, snop_buffers, rows);
+            let identity = if s.reduction == Reduction::Mean { pairs.p } else { dim };
+            terms.global = global.distance_to_identity(identity) / per_entry;
+            terms.identical_pairs = global.identical;
+        } else {
+            gamma.fill(T::ZERO);
+        }
+        if snop_on && s.local > 0.0 {
+            let scale = s.lambda * s.local / per_unrelated;
+            terms.local = snop::local(gram, b, pairs, doubt, scale, gamma, rows) / per_unrelated;
+        }
+        if terms.dcsa_state == TermState::Active {
+            let batch = dcsa::Batch { gram, labels, pairs, relations: &self.relations };
+            let (sum, capped) = dcsa::cap(batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
+            (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
+        }
+        let value = s.lambda * (s.global * terms.global + s.local * terms.local) + s.mu * terms.dcsa;
+        Ok((value, terms))
+    }
+}
+
+impl<T: Real> FeatureBuffers<T> {
+    /// Unit vectors of the centred features, and their lengths; returns how many are zero vectors.
+    fn normalise(&mut self, features: &[T], b: usize, dim: usize) -> usize {
+        self.unit.clear();
+        self.unit.extend_from_slice(features);
+        self.length.clear();
+        let mut zero = 0;
+        for i in 0..b {
+            let x = &mut self.unit[i * dim..][..dim];
+            x.iter_mut().zip(&self.centre).for_each(|(x, &m)| *x = *x - m);
+            let mut length = dot(x, x).sqrt();
+            // The sum is in f64, so only f64 features can make a square overflow or vanish: divide by the largest first.
+            if !(length > 1e-140 && length < 1e140) {
+                let largest = x.iter().fold(T::ZERO, |m, &v| m.larger(v).larger(-v));
+                if largest == T::ZERO {
+                    zero += 1;
+                    self.length.push(T::ZERO);
+                    continue;
+                }
+                x.iter_mut().for_each(|v| *v = *v / largest);
+                length = dot(x, x).sqrt();
+                self.length.push(T::of(length) * largest);
+            } else {
+                self.length.push(T::of(length));
+            }
+            let shorten = 1.0 / length;
+            x.iter_mut().for_each(|v| *v = T::of(v.wide() * shorten));
+        }
+        zero
+    }
+
+    /// Turns the gradient of the unit vectors into that of the features, in place.
+    fn through_normalisation(&mut self, dim: usize) {
+        if dim == 0 {
+            return;
+        }
+        let rows = self.gradient.chunks_mut(dim).zip(self.unit.chunks(dim));
+        for ((g, x), length) in rows.zip(&self.length) {
+            // A zero vector has no direction: it gets no gradient.
+            let stretch = if *length == T::ZERO { 0.0 } else { 1.0 / length.wide() };
+            let along = dot(g, x) * stretch;
+            g.iter_mut().zip(x).for_each(|(g, &x)| *g = T::of(g.wide() * stretch - along * x.wide()));
+        }
+    }
+}
+
+fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> String) -> Result<()> {
+    if got == need { Ok(()) } else { Err(Error::Size { what, got, need, why: why() }) }
+}
+
+/// All values finite; `width` of them belong to one sample.
+fn expect_finite<T: Real>(what: &'static str, values: &[T], width: usize) -> Result<()> {
+    // v - v is 0 unless v is NaN or infinite; lanes let the compiler check many values at a time.
+    let mut lanes = [T::ZERO; 16];
+    let whole = values.chunks_exact(16);
+    let rest: T = whole.remainder().iter().map(|&v| v - v).sum();
+    whole.for_each(|chunk| (0..16).for_each(|l| lanes[l] += chunk[l] - chunk[l]));
+    if lanes.into_iter().sum::<T>() + rest == T::ZERO {
+        return Ok(());
+    }
+    match values.iter().position(|v| !v.finite()) {
+        Some(at) => Err(Error::NotFinite { what, sample: at / width.max(1), value: values[at].wide() }),
+        None => Ok(()),
+    }
+}

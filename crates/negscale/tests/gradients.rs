@@ -1,0 +1,257 @@
+//! Gradients against central differences, and what must not change a value or only turn a gradient.
+
+mod oracle;
+
+use negscale::{Centre, NegScale, PairSource, Reduction, Settings, Tap, Taxonomy, Workspace};
+use oracle::{Batch, values};
+use proptest::prelude::*;
+
+const STEP: f64 = 1e-5;
+
+/// Central differences of `value` at `at`, one entry at a time.
+fn differences(at: &[f64], value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let mut moved = at.to_vec();
+    (0..at.len())
+        .map(|k| {
+            let mut shifted = |by: f64| {
+                moved[k] = at[k] + by;
+                let v = value(&moved);
+                moved[k] = at[k];
+                v
+            };
+            // Fourth order: the error of the plain quotient would be larger than the tolerance.
+            (8.0 * (shifted(STEP) - shifted(-STEP)) - (shifted(2.0 * STEP) - shifted(-2.0 * STEP)))
+                / (12.0 * STEP)
+        })
+        .collect()
+}
+
+#[track_caller]
+fn same_direction(ours: &[f64], numeric: &[f64], what: &str) {
+    assert_eq!(ours.len(), numeric.len());
+    let norm = numeric.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let error = ours.iter().zip(numeric).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    assert!(norm > 1e-4, "{what}: no gradient to compare");
+    assert!(error <= 1e-6 * norm, "{what}: off by {error:e} of {norm:e}");
+}
+
+/// Every setting of the loss that changes a gradient.
+fn cases() -> Vec<(&'static str, Settings)> {
+    let base = Settings { lambda: 0.7, mu: 1.3, ..Settings::default() };
+    let only =
+        |global, local, dcsa| Settings { global, local, dcsa, snop: global + local > 0.0, ..base.clone() };
+    vec![
+        ("global", only(1.0, 0.0, false)),
+        ("global, sum", Settings { reduction: Reduction::Sum, ..only(1.0, 0.0, false) }),
+        ("local", only(0.0, 1.0, false)),
+        ("local, sum", Settings { reduction: Reduction::Sum, ..only(0.0, 1.0, false) }),
+        ("dcsa", only(0.0, 0.0, true)),
+        ("dcsa, sum", Settings { reduction: Reduction::Sum, ..only(0.0, 0.0, true) }),
+        ("dcsa without self-anchor", Settings { self_anchor: false, ..only(0.0, 0.0, true) }),
+        ("dcsa through delta", Settings { delta_gradient: true, ..only(0.0, 0.0, true) }),
+        (
+            "dcsa through delta without self-anchor",
+            Settings { delta_gradient: true, self_anchor: false, ..only(0.0, 0.0, true) },
+        ),
+        ("total", base.clone()),
+        ("total, sum", Settings { reduction: Reduction::Sum, ..base.clone() }),
+        ("total through delta", Settings { delta_gradient: true, ..base.clone() }),
+        ("total, random pairs", Settings { pairs: PairSource::Random, ..base.clone() }),
+        ("total, wide thresholds", Settings { eta_min: 4, eta_max: 4, ..base }),
+    ]
+}
+
+#[test]
+fn the_gradient_of_every_term_equals_central_differences_through_the_normalisation() {
+    for tree in ["cifar10", "cifar100", "fashion-mnist"] {
+        let tree = Taxonomy::builtin(tree).unwrap();
+        for (what, settings) in cases() {
+            for (b, dim, seed) in [(9, 5, 1), (14, 4, 2), (18, 9, 3)] {
+                // few classes, so that CIFAR-100 has related pairs too
+                let mut batch = Batch::random(b, dim, 10, seed);
+                if tree.classes() == 100 {
+                    let some = [3, 42, 43, 88, 97, 9, 10, 16, 28, 61]; // two superclasses
+                    batch.labels.iter_mut().for_each(|l| *l = some[*l]);
+                }
+                let plugin = NegScale::new(&tree, settings.clone()).unwrap();
+                let pairs = plugin.pairs(&batch.tap()).unwrap();
+                let base = values(&batch, &pairs, &settings, None);
+                let frozen = (!settings.delta_gradient).then_some(&base.delta[..]);
+                let numeric = differences(&batch.features, |features| {
+                    let moved = Batch { features: features.to_vec(), ..batch.clone() };
+                    values(&moved, &pairs, &settings, frozen).total
+                });
+                let mut workspace = Workspace::new();
+                let ours = plugin.from_features(&batch.features, dim, &batch.tap(), &mut workspace).unwrap();
+                same_direction(
+                    ours.gradient,
+                    &numeric,
+                    &format!("{what}, {} samples, tree {}", b, tree.name()),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn gamma_is_the_derivative_with_respect_to_the_gram_matrix() {
+    let tree = Taxonomy::builtin("cifar10").unwrap();
+    for (what, settings) in cases().into_iter().filter(|(_, s)| s.delta_gradient || !s.dcsa) {
+        let plugin = NegScale::new(&tree, settings).unwrap();
+        let mut batch = Batch::random(8, 6, 10, 5);
+        batch.labels = vec![3, 5, 3, 5, 1, 9, 0, 8]; // related and unrelated pairs, whatever the draw
+        batch.features.iter_mut().for_each(|f| *f += 0.5);
+        let x = batch.unit();
+        // A Gram matrix whose diagonal is not 1: phi makes no use of that.
+        let gram: Vec<f64> = (0..64)
+            .map(|at| {
+                x[at / 8].iter().zip(&x[at % 8]).map(|(a, b)| a * b).sum::<f64>()
+                    * if at % 9 == 0 { 1.3 } else { 1.0 }
+            })
+            .collect();
+        // Only symmetric changes make sense: move (i, j) and (j, i) together.
+        let upper: Vec<(usize, usize)> = (0..8).flat_map(|i| (i..8).map(move |j| (i, j))).collect();
+        let start: Vec<f64> = upper.iter().map(|&(i, j)| gram[i * 8 + j]).collect();
+        let value = |entries: &[f64]| {
+            let mut moved = gram.clone();
+            for (&(i, j), &g) in upper.iter().zip(entries) {
+                (moved[i * 8 + j], moved[j * 8 + i]) = (g, g);
+            }
+            plugin.phi(&moved, 6, &batch.tap(), &mut Workspace::new()).unwrap().value
+        };
+        let numeric = differences(&start, value);
+        let mut workspace = Workspace::new();
+        let gamma = plugin.phi(&gram, 6, &batch.tap(), &mut workspace).unwrap().gradient;
+        let ours: Vec<f64> = upper
+            .iter()
+            .map(|&(i, j)| if i == j { gamma[i * 8 + i] } else { gamma[i * 8 + j] + gamma[j * 8 + i] })
+            .collect();
+        same_direction(&ours, &numeric, what);
+        assert!(
+            (0..64).all(|at| (gamma[at] - gamma[at % 8 * 8 + at / 8]).abs() < 1e-12),
+            "{what}: not symmetric"
+        );
+    }
+}
+
+#[test]
+fn the_gradient_with_a_centre_treats_the_centre_as_a_constant() {
+    let tree = Taxonomy::builtin("cifar10").unwrap();
+    let plain = Settings { delta_gradient: true, ..Settings::default() };
+    let centred = Settings { centre: Centre::ClassBalanced, ..plain.clone() };
+    let mut batch = Batch::random(20, 6, 10, 8);
+    batch.features.iter_mut().for_each(|f| *f = f.abs()); // as after a ReLU
+    let plugin = NegScale::new(&tree, centred).unwrap();
+    let mut workspace = Workspace::new();
+    let ours =
+        plugin.from_features(&batch.features, 6, &batch.tap(), &mut workspace).unwrap().gradient.to_vec();
+    let centre = workspace.centre().to_vec();
+    assert!(centre.iter().all(|c| *c > 0.0));
+    let less_centre = |features: &[f64]| -> Vec<f64> {
+        features.iter().enumerate().map(|(at, f)| f - centre[at % 6]).collect()
+    };
+    let pairs = plugin.pairs(&batch.tap()).unwrap();
+    let numeric = differences(&batch.features, |features| {
+        values(&Batch { features: less_centre(features), ..batch.clone() }, &pairs, &plain, None).total
+    });
+    same_direction(&ours, &numeric, "centred");
+}
+
+proptest! {
+    // Four dimensions at least: in fewer, random features come so close that 1e-8 asks too much of f64.
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_order_of_the_batch_changes_nothing_but_the_order_of_the_gradient(b in 2usize..30, dim in 4usize..12, seed: u64) {
+        let plugin = NegScale::new(&Taxonomy::builtin("cifar10").unwrap(), Settings::default()).unwrap();
+        let batch = Batch::random(b, dim, 10, seed);
+        let order: Vec<usize> = { let step = (1..).find(|s| gcd(*s + b / 2, b) == 1).unwrap() + b / 2; (0..b).map(|i| (i * step + 1) % b).collect() };
+        let shuffled = Batch {
+            features: order.iter().flat_map(|&i| batch.features[i * dim..][..dim].to_vec()).collect(),
+            labels: order.iter().map(|&i| batch.labels[i]).collect(),
+            confidence: order.iter().map(|&i| batch.confidence[i]).collect(),
+            dim,
+        };
+        let (mut w, mut v) = (Workspace::new(), Workspace::new());
+        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
+        let c = plugin.from_features(&shuffled.features, dim, &shuffled.tap(), &mut v).unwrap();
+        prop_assert!((a.value - c.value).abs() < 1e-10);
+        let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+        for (at, &i) in order.iter().enumerate() {
+            for k in 0..dim {
+                prop_assert!((c.gradient[at * dim + k] - a.gradient[i * dim + k]).abs() < 1e-8 * size);
+            }
+        }
+    }
+
+    #[test]
+    fn turning_feature_space_turns_the_gradient_and_keeps_the_value(b in 2usize..25, dim in 4usize..10, seed: u64) {
+        let plugin = NegScale::new(&Taxonomy::builtin("cifar10").unwrap(), Settings::default()).unwrap();
+        let batch = Batch::random(b, dim, 10, seed);
+        // A product of reflections I - 2 u u^T is orthogonal.
+        let mirrors: Vec<Vec<f64>> = Batch::random(3, dim, 1, seed ^ 1).unit();
+        let turn = |rows: &[f64]| -> Vec<f64> {
+            let mut out = rows.to_vec();
+            for u in &mirrors {
+                for row in out.chunks_mut(dim) {
+                    let along: f64 = row.iter().zip(u).map(|(a, b)| a * b).sum();
+                    row.iter_mut().zip(u).for_each(|(r, u)| *r -= 2.0 * along * u);
+                }
+            }
+            out
+        };
+        let (mut w, mut v) = (Workspace::new(), Workspace::new());
+        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
+        let c = plugin.from_features(&turn(&batch.features), dim, &batch.tap(), &mut v).unwrap();
+        prop_assert!((a.value - c.value).abs() < 1e-10);
+        let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+        for (x, y) in turn(a.gradient).iter().zip(c.gradient) {
+            prop_assert!((x - y).abs() < 1e-8 * size);
+        }
+    }
+
+    #[test]
+    fn a_longer_feature_has_the_same_value_a_shorter_gradient_and_no_gradient_along_itself(
+        b in 2usize..25, dim in 4usize..10, seed: u64, factor in 0.01f64..100.0,
+    ) {
+        let plugin = NegScale::new(&Taxonomy::builtin("cifar10").unwrap(), Settings::default()).unwrap();
+        let batch = Batch::random(b, dim, 10, seed);
+        let which = (seed % b as u64) as usize;
+        let mut scaled = batch.clone();
+        scaled.features[which * dim..][..dim].iter_mut().for_each(|f| *f *= factor);
+        let (mut w, mut v) = (Workspace::new(), Workspace::new());
+        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
+        let c = plugin.from_features(&scaled.features, dim, &scaled.tap(), &mut v).unwrap();
+        prop_assert!((a.value - c.value).abs() < 1e-10);
+        let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
+        for at in 0..b * dim {
+            let by = if at / dim == which { factor } else { 1.0 };
+            prop_assert!((c.gradient[at] * by - a.gradient[at]).abs() < 1e-8 * size);
+        }
+        for (g, f) in a.gradient.chunks(dim).zip(batch.features.chunks(dim)) {
+            prop_assert!(g.iter().zip(f).map(|(g, f)| g * f).sum::<f64>().abs() < 1e-8 * size);
+        }
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[test]
+fn confidence_and_weights_of_zero_leave_nothing() {
+    let tree = Taxonomy::builtin("cifar10").unwrap();
+    let batch = Batch::random(16, 5, 10, 2);
+    let off = NegScale::new(&tree, Settings { lambda: 0.0, mu: 0.0, ..Settings::default() }).unwrap();
+    let mut workspace = Workspace::new();
+    let nothing = off.from_features(&batch.features, 5, &batch.tap(), &mut workspace).unwrap();
+    assert_eq!(nothing.value, 0.0);
+    assert!(nothing.gradient.iter().all(|g| *g == 0.0));
+    // A certain prediction takes its pairs out of the local term.
+    let local = NegScale::new(&tree, Settings { global: 0.0, dcsa: false, ..Settings::default() }).unwrap();
+    let certain = vec![1.0; 16];
+    let result =
+        local.from_features(&batch.features, 5, &Tap::new(&batch.labels, &certain), &mut workspace).unwrap();
+    assert_eq!(result.value, 0.0);
+    assert!(result.gradient.iter().all(|g| *g == 0.0));
+}
