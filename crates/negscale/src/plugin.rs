@@ -8,7 +8,7 @@
 use crate::centre::ClassMeans;
 use crate::pairs::{ClassRelations, PairSets};
 use crate::real::{View, add_product, dot, symmetric_product};
-use crate::rows::Row;
+use crate::rows::{Row, in_pool};
 use crate::taxonomy::Relation;
 use crate::{Centre, Error, Real, Reduction, Result, Settings, Targets, Taxonomy, dcsa, snop};
 
@@ -208,7 +208,7 @@ impl NegScale {
         let b = labels.len();
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
-        let (value, terms) = self.evaluate(gram, None, dim, labels, tap, workspace)?;
+        let (value, terms) = in_pool(b, || self.evaluate(gram, None, dim, labels, tap, workspace))?;
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
@@ -232,19 +232,22 @@ impl NegScale {
             let FeatureBuffers { means, centre, .. } = &mut buffers;
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
-        let zero_features = buffers.normalise(features, b, dim);
-        let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
-        let x = View::new(unit, b, dim);
-        gram.resize(b * b, T::ZERO);
-        symmetric_product(gram, x, x.transposed());
-        gradient.clear();
-        gradient.resize(b * dim, T::ZERO);
-        let direct = snop::prefers_features(b, dim).then_some(snop::Features { unit, gradient });
-        let outcome = self.evaluate(gram, direct, dim, labels, tap, workspace);
-        if outcome.is_ok() {
-            add_product(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-            buffers.through_normalisation(dim);
-        }
+        let (zero_features, outcome) = in_pool(b, || {
+            let zero_features = buffers.normalise(features, b, dim);
+            let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
+            let x = View::new(unit, b, dim);
+            gram.resize(b * b, T::ZERO);
+            symmetric_product(gram, x, x.transposed());
+            gradient.clear();
+            gradient.resize(b * dim, T::ZERO);
+            let direct = snop::prefers_features(b, dim).then_some(snop::Features { unit, gradient });
+            let outcome = self.evaluate(gram, direct, dim, labels, tap, workspace);
+            if outcome.is_ok() {
+                add_product(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+                buffers.through_normalisation(dim);
+            }
+            (zero_features, outcome)
+        });
         workspace.features = buffers;
         let (value, terms) = outcome?;
         Ok(Evaluation {
@@ -357,8 +360,9 @@ impl<T: Real> FeatureBuffers<T> {
             let x = &mut self.unit[i * dim..][..dim];
             x.iter_mut().zip(&self.centre).for_each(|(x, &m)| *x = *x - m);
             let mut length = dot(x, x).sqrt();
-            // The sum is in f64, so only f64 features can make a square overflow or vanish: divide by the largest first.
-            if !(length > 1e-140 && length < 1e140) {
+            let mut unit = 1.0;
+            // Squares near the end of the range of numbers: divide by the largest entry first.
+            if !(length > T::SAFE.recip() && length < T::SAFE) {
                 let largest = x.iter().fold(T::ZERO, |m, &v| m.larger(v).larger(-v));
                 if largest == T::ZERO {
                     zero += 1;
@@ -366,13 +370,11 @@ impl<T: Real> FeatureBuffers<T> {
                     continue;
                 }
                 x.iter_mut().for_each(|v| *v = *v / largest);
-                length = dot(x, x).sqrt();
-                self.length.push(T::of(length) * largest);
-            } else {
-                self.length.push(T::of(length));
+                (length, unit) = (dot(x, x).sqrt(), largest.wide());
             }
-            let shorten = 1.0 / length;
-            x.iter_mut().for_each(|v| *v = T::of(v.wide() * shorten));
+            let shorten = T::of(1.0 / length);
+            x.iter_mut().for_each(|v| *v = *v * shorten);
+            self.length.push(T::of(length * unit));
         }
         zero
     }
@@ -385,9 +387,9 @@ impl<T: Real> FeatureBuffers<T> {
         let rows = self.gradient.chunks_mut(dim).zip(self.unit.chunks(dim));
         for ((g, x), length) in rows.zip(&self.length) {
             // A zero vector has no direction: it gets no gradient.
-            let stretch = if *length == T::ZERO { 0.0 } else { 1.0 / length.wide() };
-            let along = dot(g, x) * stretch;
-            g.iter_mut().zip(x).for_each(|(g, &x)| *g = T::of(g.wide() * stretch - along * x.wide()));
+            let stretch = if *length == T::ZERO { T::ZERO } else { T::ONE / *length };
+            let along = T::of(dot(g, x));
+            g.iter_mut().zip(x).for_each(|(g, &x)| *g = (*g - along * x) * stretch);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The two number types, `f32` and `f64`, and the matrix products over them.
 
+use gemm::Parallelism;
+use rayon::prelude::*;
 use std::fmt::Debug;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
@@ -34,6 +36,8 @@ pub trait Real:
     const ONE: Self;
     /// Smaller than every number.
     const LOWEST: Self;
+    /// A length whose square is far from overflow, and so is that of its inverse from vanishing.
+    const SAFE: f64;
     /// Distance from 1 to the next number.
     const EPSILON: Self;
     /// Nearest value of this type.
@@ -52,12 +56,13 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ty) => {
+    ($t:ty, $safe:literal) => {
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             const LOWEST: Self = <$t>::NEG_INFINITY;
             const EPSILON: Self = <$t>::EPSILON;
+            const SAFE: f64 = $safe;
             #[inline(always)]
             fn of(x: f64) -> Self {
                 x as $t
@@ -77,8 +82,8 @@ macro_rules! real {
         }
     };
 }
-real!(f32);
-real!(f64);
+real!(f32, 1e15);
+real!(f64, 1e140);
 
 /// A row-major matrix that is only looked at, as it is or transposed.
 #[derive(Clone, Copy)]
@@ -126,8 +131,19 @@ impl<'a, T> View<'a, T> {
     }
 }
 
+/// Multiplications from which a second thread saves more than the 0.1 ms that waking it can cost.
+const SHARED_FROM: usize = 1 << 25;
+
 /// `out = keep * out + scale * a * b`, `out` row-major with rows of `out_stride` elements.
-fn product_into<T: Real>(out: &mut [T], out_stride: usize, keep: T, scale: T, a: View<T>, b: View<T>) {
+fn product_into<T: Real>(
+    out: &mut [T],
+    out_stride: usize,
+    keep: T,
+    scale: T,
+    a: View<T>,
+    b: View<T>,
+    threads: Parallelism,
+) {
     let (m, n, k) = (a.rows, b.columns, a.columns);
     if m == 0 || n == 0 {
         return;
@@ -157,19 +173,24 @@ fn product_into<T: Real>(out: &mut [T], out_stride: usize, keep: T, scale: T, a:
             false,
             false,
             false,
-            gemm::Parallelism::Rayon(0),
+            threads,
         );
     }
 }
 
+fn threads<T>(a: &View<T>, b: &View<T>) -> Parallelism {
+    let shared = a.rows * b.columns * a.columns >= SHARED_FROM;
+    if shared { Parallelism::Rayon(0) } else { Parallelism::None }
+}
+
 /// `out = scale * a * b`.
 pub(crate) fn product<T: Real>(out: &mut [T], scale: T, a: View<T>, b: View<T>) {
-    product_into(out, b.columns, T::ZERO, scale, a, b);
+    product_into(out, b.columns, T::ZERO, scale, a, b, threads(&a, &b));
 }
 
 /// `out += scale * a * b`.
 pub(crate) fn add_product<T: Real>(out: &mut [T], scale: T, a: View<T>, b: View<T>) {
-    product_into(out, b.columns, T::ONE, scale, a, b);
+    product_into(out, b.columns, T::ONE, scale, a, b, threads(&a, &b));
 }
 
 /// `out = a * b` where the result is known to be symmetric: only the blocks on and below the diagonal
@@ -177,10 +198,17 @@ pub(crate) fn add_product<T: Real>(out: &mut [T], scale: T, a: View<T>, b: View<
 pub(crate) fn symmetric_product<T: Real>(out: &mut [T], a: View<T>, b: View<T>) {
     let n = a.rows;
     // Rows per block: smaller blocks save more of the upper triangle, larger ones multiply faster.
-    let block = if n <= 256 { 64 } else { 128 };
-    for from in (0..n).step_by(block) {
-        let to = (from + block).min(n);
-        product_into(&mut out[from * n..], n, T::ZERO, T::ONE, a.row_block(from, to), b.first_columns(to));
+    let block = if n <= 256 { 48 } else { 96 };
+    let fill = |(at, rows): (usize, &mut [T])| {
+        let (from, to) = (at * block, (at * block + block).min(n));
+        let (a, b) = (a.row_block(from, to), b.first_columns(to));
+        product_into(rows, n, T::ZERO, T::ONE, a, b, Parallelism::None);
+    };
+    if n * n * a.columns < SHARED_FROM {
+        out.chunks_mut((block * n).max(1)).enumerate().for_each(fill);
+    } else {
+        // The last blocks are the longest: started first, they leave no thread waiting at the end.
+        out.par_chunks_mut(block * n).enumerate().rev().for_each(fill);
     }
     mirror(out, n);
 }
@@ -199,46 +227,59 @@ fn mirror<T: Copy>(out: &mut [T], n: usize) {
     }
 }
 
-/// tr(MM), the sum of $M_{ij} M_{ji}$ of an n x n matrix, tile by tile, accumulated in f64.
+/// tr(MM), the sum of $M_{ij} M_{ji}$ of an n x n matrix, tile by tile, one row of a tile at a time.
 pub(crate) fn trace_of_square<T: Real>(matrix: &[T], n: usize) -> f64 {
     const TILE: usize = 32;
     let mut total = 0.0;
     for row in (0..n).step_by(TILE) {
         for column in (0..n).step_by(TILE) {
             for i in row..(row + TILE).min(n) {
-                for j in column..(column + TILE).min(n) {
-                    total += matrix[i * n + j].wide() * matrix[j * n + i].wide();
-                }
+                let width = TILE.min(n - column);
+                let across = &matrix[i * n + column..][..width];
+                total += sums(width, |j| [across[j] * matrix[(column + j) * n + i]])[0];
             }
         }
     }
     total
 }
 
-/// Sums of `K` quantities over 0..n in f64, in eight interleaved chains so that no addition waits for the one before; the
-/// order depends on n alone.
+/// Sums of `K` quantities over 0..n, in sixteen interleaved chains: no addition waits for the one before, the compiler can
+/// use vectors, and rounding errors stay small. The order depends on n alone.
 #[inline(always)]
-pub(crate) fn sums<const K: usize>(n: usize, mut term: impl FnMut(usize) -> [f64; K]) -> [f64; K] {
-    let mut chains = [[0.0f64; K]; 8];
-    let whole = n - n % 8;
-    for start in (0..whole).step_by(8) {
-        for (c, chain) in chains.iter_mut().enumerate() {
+pub(crate) fn sums<T: Real, const K: usize>(n: usize, mut term: impl FnMut(usize) -> [T; K]) -> [f64; K] {
+    let mut chains = [[T::ZERO; 16]; K];
+    let mut start = 0;
+    while n - start >= 16 {
+        for c in 0..16 {
             let t = term(start + c);
-            (0..K).for_each(|k| chain[k] += t[k]);
+            for k in 0..K {
+                chains[k][c] += t[k];
+            }
+        }
+        start += 16;
+    }
+    let mut totals = chains.map(|chain| chain.iter().map(|x| x.wide()).sum::<f64>());
+    for i in start..n {
+        let t = term(i);
+        for k in 0..K {
+            totals[k] += t[k].wide();
         }
     }
-    for i in whole..n {
-        let t = term(i);
-        (0..K).for_each(|k| chains[0][k] += t[k]);
-    }
-    std::array::from_fn(|k| chains.iter().map(|chain| chain[k]).sum())
+    totals
 }
 
-/// Sum of `a[i] * b[i]`, accumulated in f64.
+/// Sum of `a[i] * b[i]`.
 pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
-    let n = a.len().min(b.len());
-    let (a, b) = (&a[..n], &b[..n]);
-    sums(n, |i| [a[i].wide() * b[i].wide()])[0]
+    let mut chains = [T::ZERO; 16];
+    let (whole_a, whole_b) = (a.chunks_exact(16), b.chunks_exact(16));
+    let rest = whole_a.remainder().iter().zip(whole_b.remainder());
+    let rest: f64 = rest.map(|(&a, &b)| (a * b).wide()).sum();
+    for (a, b) in whole_a.zip(whole_b) {
+        for c in 0..16 {
+            chains[c] += a[c] * b[c];
+        }
+    }
+    chains.iter().map(|x| x.wide()).sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -2,8 +2,14 @@
 
 use rayon::prelude::*;
 
-/// From this batch size on, sharing rows among threads costs less than it saves.
-const SHARED_FROM: usize = 192;
+/// From this batch size on, sharing rows among threads saves more than waking them costs.
+const SHARED_FROM: usize = 384;
+
+/// Runs `work` for a batch of `b` samples: a large batch inside the thread pool, so that the many parallel steps of one
+/// evaluation change threads once, and not once each.
+pub(crate) fn in_pool<R: Send>(b: usize, work: impl FnOnce() -> R + Send) -> R {
+    if b < SHARED_FROM { work() } else { rayon::scope(|_| work()) }
+}
 
 /// What a loop finds in one row: a sum and a count over the pairs of that sample.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,8 +34,7 @@ pub(crate) fn for_rows<T: Send, V: Send>(
     if width == 0 {
         return;
     }
-    let rows = matrix.len() / width;
-    if rows < SHARED_FROM {
+    if matrix.len() / width < SHARED_FROM {
         for (i, (row, value)) in matrix.chunks_mut(width).zip(values).enumerate() {
             visit(i, row, value);
         }
