@@ -1,0 +1,253 @@
+//! What every format becomes.
+
+use crate::{Error, Image, Result, Shape};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Pictures that can be had by their number, from any thread.
+pub trait ImageStore: Send + Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The decoded picture, in its own size.
+    fn load(&self, index: usize) -> Result<Image>;
+    /// The stored bytes of a picture, encoded or not: for fingerprints and for finding duplicates.
+    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>>;
+    /// Where the picture came from, if it has a place of its own (a path, or a path and a row).
+    fn origin(&self, _index: usize) -> Option<String> {
+        None
+    }
+    /// The size of all pictures, where the format fixes it.
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
+}
+
+/// Feature vectors that can be had by their number, from any thread.
+pub trait FeatureStore: Send + Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Numbers per vector.
+    fn dim(&self) -> usize;
+    /// Writes vector `index` to `out`, which has `dim` places.
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
+}
+
+/// The items of a data set.
+#[derive(Clone)]
+pub enum Items {
+    /// Pictures.
+    Images(Arc<dyn ImageStore>),
+    /// Feature vectors: embeddings or tables.
+    Features(Arc<dyn FeatureStore>),
+}
+
+impl Items {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Items::Images(store) => store.len(),
+            Items::Features(store) => store.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Items with labels of unknown quality.
+#[derive(Clone)]
+pub struct Dataset {
+    name: String,
+    classes: Vec<String>,
+    items: Items,
+    given: Vec<u32>,
+    truth: Option<Vec<u32>>,
+}
+
+impl std::fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "Dataset `{}`, {} items, {} classes", self.name, self.len(), self.classes.len())
+    }
+}
+
+impl Dataset {
+    /// A data set, if items, labels and classes fit together.
+    pub fn new(
+        name: impl Into<String>,
+        classes: Vec<String>,
+        items: Items,
+        given: Vec<u32>,
+        truth: Option<Vec<u32>>,
+    ) -> Result<Self> {
+        let dataset = Self { name: name.into(), classes, items, given, truth };
+        dataset.check("label", &dataset.given)?;
+        if let Some(truth) = &dataset.truth {
+            dataset.check("true label", truth)?;
+        }
+        Ok(dataset)
+    }
+
+    fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
+        let problem = if labels.len() != self.items.len() {
+            format!("{} {what}s for {} items: every item needs one", labels.len(), self.items.len())
+        } else if let Some(at) = labels.iter().position(|&l| l as usize >= self.classes.len()) {
+            let last = self.classes.len().saturating_sub(1);
+            format!(
+                "{what} {} of item {at} names no class: there are {}, numbered 0 to {last}",
+                labels[at],
+                self.classes.len()
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Labels { dataset: self.name.clone(), problem })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Names of the classes.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// The items.
+    pub fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// How many items.
+    pub fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Whether there are no items.
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// Labels as given.
+    pub fn given(&self) -> &[u32] {
+        &self.given
+    }
+
+    /// True labels, where they are known.
+    pub fn truth(&self) -> Option<&[u32]> {
+        self.truth.as_deref()
+    }
+
+    /// The same items with other given labels; those given before become the truth unless a truth is known.
+    pub fn with_noise(&self, labels: Vec<u32>) -> Result<Self> {
+        let truth = self.truth.clone().unwrap_or_else(|| self.given.clone());
+        Self::new(self.name.clone(), self.classes.clone(), self.items.clone(), labels, Some(truth))
+    }
+
+    /// The chosen items, in the order chosen.
+    pub fn subset(&self, chosen: &[usize]) -> Result<Self> {
+        if let Some(&outside) = chosen.iter().find(|&&i| i >= self.len()) {
+            let problem = format!("no item {outside}: there are {}", self.len());
+            return Err(Error::Labels { dataset: self.name.clone(), problem });
+        }
+        let pick = |labels: &[u32]| chosen.iter().map(|&i| labels[i]).collect();
+        let chosen: Arc<[usize]> = chosen.into();
+        let items = match &self.items {
+            Items::Images(store) => {
+                Items::Images(Arc::new(Chosen { store: store.clone(), chosen: chosen.clone() }))
+            }
+            Items::Features(store) => {
+                Items::Features(Arc::new(Chosen { store: store.clone(), chosen: chosen.clone() }))
+            }
+        };
+        let truth = self.truth.as_deref().map(pick);
+        Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)
+    }
+
+    /// sha256 over class names, given labels and every item's bytes, in hexadecimal: two data sets with the same
+    /// fingerprint train the same.
+    pub fn fingerprint(&self) -> Result<String> {
+        let mut hash = Sha256::new();
+        hash.update((self.classes.len() as u64).to_le_bytes());
+        for class in &self.classes {
+            hash.update((class.len() as u64).to_le_bytes());
+            hash.update(class);
+        }
+        self.given.iter().for_each(|label| hash.update(label.to_le_bytes()));
+        match &self.items {
+            Items::Images(store) => {
+                for i in 0..store.len() {
+                    let bytes = store.bytes(i)?;
+                    hash.update((bytes.len() as u64).to_le_bytes());
+                    hash.update(&bytes);
+                }
+            }
+            Items::Features(store) => {
+                let mut row = vec![0.0; store.dim()];
+                for i in 0..store.len() {
+                    store.read(i, &mut row)?;
+                    row.iter().for_each(|x| hash.update(x.to_le_bytes()));
+                }
+            }
+        }
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Some items of a store.
+struct Chosen<S: ?Sized> {
+    store: Arc<S>,
+    chosen: Arc<[usize]>,
+}
+
+impl ImageStore for Chosen<dyn ImageStore> {
+    fn len(&self) -> usize {
+        self.chosen.len()
+    }
+    fn load(&self, index: usize) -> Result<Image> {
+        self.store.load(self.chosen[index])
+    }
+    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
+        self.store.bytes(self.chosen[index])
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        self.store.origin(self.chosen[index])
+    }
+    fn shape(&self) -> Option<Shape> {
+        self.store.shape()
+    }
+}
+
+impl FeatureStore for Chosen<dyn FeatureStore> {
+    fn len(&self) -> usize {
+        self.chosen.len()
+    }
+    fn dim(&self) -> usize {
+        self.store.dim()
+    }
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        self.store.read(self.chosen[index], out)
+    }
+}
+
+/// A data set with what it is judged by.
+#[derive(Debug, Clone)]
+pub struct Splits {
+    /// To learn from.
+    pub train: Dataset,
+    /// To be judged by, with labels that are believed; absent where the user has none.
+    pub test: Option<Dataset>,
+    /// A second test set, such as ILSVRC12's validation images for mini-WebVision.
+    pub second_test: Option<Dataset>,
+}

@@ -1,0 +1,64 @@
+//! What can go wrong, each message saying what, where and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every error of the crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system could not read or write.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file does not hold what its format promises.
+    #[error("{}{}: {problem}", path.display(), place.as_deref().map(|p| format!(", {p}")).unwrap_or_default())]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it, e.g. "line 7" or "record 12".
+        place: Option<String>,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// Labels do not fit the items or the classes.
+    #[error("data set `{dataset}`: {problem}")]
+    Labels {
+        /// Name of the data set.
+        dataset: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A setting outside its range.
+    #[error("{what} = {value}: {requirement}")]
+    Setting {
+        /// Name of the setting.
+        what: &'static str,
+        /// The value given.
+        value: String,
+        /// What is required of it.
+        requirement: String,
+    },
+}
+
+impl Error {
+    /// A system error at a path.
+    pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        Self::Io { path: path.as_ref().to_owned(), source }
+    }
+
+    /// A broken file.
+    pub fn format(
+        path: impl AsRef<Path>,
+        place: impl Into<Option<String>>,
+        problem: impl Into<String>,
+    ) -> Self {
+        Self::Format { path: path.as_ref().to_owned(), place: place.into(), problem: problem.into() }
+    }
+}

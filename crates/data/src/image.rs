@@ -1,0 +1,44 @@
+//! A decoded picture.
+
+/// Size of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// 1 (grey) or 3 (red, green, blue).
+    pub channels: usize,
+}
+
+impl Shape {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.width * self.height * self.channels
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A picture of 8-bit values, row by row, the channels of a pixel side by side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its size.
+    pub shape: Shape,
+    /// `shape.len()` values.
+    pub pixels: Vec<u8>,
+}
+
+impl Image {
+    /// From planes: all values of the first channel, then all of the second, as CIFAR's binary files have them.
+    pub fn from_planes(shape: Shape, planes: &[u8]) -> Self {
+        assert_eq!(planes.len(), shape.len(), "planes of {shape:?}");
+        let plane = shape.width * shape.height;
+        let pixels =
+            (0..shape.len()).map(|at| planes[at % shape.channels * plane + at / shape.channels]).collect();
+        Self { shape, pixels }
+    }
+}

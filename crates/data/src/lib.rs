@@ -1,0 +1,14 @@
+//! Data sets with labels of unknown quality: formats, label noise, views and loading. No tensor framework.
+//!
+//! Data flows one way: a format becomes a [`Dataset`]; noise may change its given labels; views turn an item into what a
+//! network sees; the loader makes batches of them. Every random choice is a function of (seed, purpose, epoch, sample), see
+//! [`draw`], so that order, threads and resuming change nothing.
+
+pub mod dataset;
+pub mod draw;
+mod error;
+pub mod image;
+
+pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
+pub use error::{Error, Result};
+pub use image::{Image, Shape};
