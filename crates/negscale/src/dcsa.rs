@@ -141,7 +141,7 @@ fn through_delta<T: Real>(
             let (mine, theirs) = (&nearest[i * k..][..k], &across[j * k..][..k]);
             let largest = largest_sum(mine, theirs);
             let gap = gram[i * b + j] - (T::ONE - largest / T::of(2.0));
-            if !(gap > T::ZERO) {
+            if gap <= T::ZERO {
                 continue;
             }
             let chosen = (0..k).find(|&c| mine[c] + theirs[c] == largest);

@@ -116,7 +116,7 @@ impl<T: Real> PairSets<T> {
         let all = b * b.saturating_sub(1) / 2;
         // Floyd's sampling without replacement: after step t the set is a uniform subset of 0..=t.
         for t in all - self.p..all {
-            let candidate = (uniform(seed, batch, t as u64) as u128 * (t as u128 + 1) >> 64) as usize;
+            let candidate = ((uniform(seed, batch, t as u64) as u128 * (t as u128 + 1)) >> 64) as usize;
             let (i, j) = pair_number(candidate);
             let (i, j) = if self.barrier[i * b + j] == T::ZERO { pair_number(t) } else { (i, j) };
             self.barrier[i * b + j] = T::ZERO;

@@ -400,11 +400,11 @@ fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> St
 
 /// All values finite; `width` of them belong to one sample.
 fn expect_finite<T: Real>(what: &'static str, values: &[T], width: usize) -> Result<()> {
-    // v - v is 0 unless v is NaN or infinite; lanes let the compiler check many values at a time.
+    // 0 v is 0 unless v is NaN or infinite; lanes let the compiler check many values at a time.
     let mut lanes = [T::ZERO; 16];
     let whole = values.chunks_exact(16);
-    let rest: T = whole.remainder().iter().map(|&v| v - v).sum();
-    whole.for_each(|chunk| (0..16).for_each(|l| lanes[l] += chunk[l] - chunk[l]));
+    let rest: T = whole.remainder().iter().map(|&v| v * T::ZERO).sum();
+    whole.for_each(|chunk| (0..16).for_each(|l| lanes[l] += chunk[l] * T::ZERO));
     if lanes.into_iter().sum::<T>() + rest == T::ZERO {
         return Ok(());
     }

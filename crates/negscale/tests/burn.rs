@@ -1,5 +1,6 @@
 //! The burn adapter: true value, exact gradient, whatever the route.
 #![cfg(feature = "flex")]
+#![allow(clippy::unwrap_used)]
 
 mod oracle;
 
@@ -90,8 +91,8 @@ fn burns_own_autodiff_of_the_literal_formulas_gives_our_gradient() {
             adapter.loss(features.clone(), &tap)
         };
         let ours = ours.unwrap();
-        // By Gram matrix the kernel works in f32.
-        let tolerance = if by_gram { 1e-5 } else { 1e-10 };
+        // By Gram matrix the kernel works in f32; and burn's own derivatives in f64 are good to about 1e-8.
+        let (tolerance, slack) = if by_gram { (1e-5, 1e-4) } else { (1e-10, 1e-7) };
         assert!((ours.value - value).abs() < tolerance, "{} {value}", ours.value);
         let carried = ours.loss.clone().try_into_vec_as::<f64>().unwrap()[0];
         assert!((carried - ours.value).abs() < 1e-12, "the tensor carries {carried}, not {}", ours.value);
@@ -99,7 +100,7 @@ fn burns_own_autodiff_of_the_literal_formulas_gives_our_gradient() {
         let size = by_burn.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
         assert!(size > 1e-3);
         for (a, b) in gradient.iter().zip(&by_burn) {
-            assert!((a - b).abs() < 10.0 * tolerance * size, "{a} {b}");
+            assert!((a - b).abs() < slack * size, "{a} {b}");
         }
     }
 }

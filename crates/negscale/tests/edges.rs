@@ -1,4 +1,5 @@
 //! Empty sets, equal features, tiny batches and bad input.
+#![allow(clippy::unwrap_used)]
 
 mod oracle;
 

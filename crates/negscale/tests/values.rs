@@ -1,4 +1,5 @@
 //! The fast forms against the literal formulas.
+#![allow(clippy::unwrap_used)]
 
 mod oracle;
 
