@@ -11,6 +11,7 @@ Usage (needs: pip install torch numpy)
   python plugin.py                                   the default grid, one line per case
   python plugin.py --cases "64,128,10 128,512,10"    batch,dim,classes triples
   python plugin.py --forms dxd --threads 1 --json    one form, one thread, one JSON object per line
+  python plugin.py --against target/release/negscale each case also by our command, before and after, with ratios
   python plugin.py --check                           both forms against each other, loops and gradcheck
   python plugin.py --features F.npy --labels L.npy --confidence C.npy [--classes 100] [--reduction sum]
                    [--gradient-out G.npy]            evaluate given arrays in float64, print JSON
@@ -29,6 +30,7 @@ import multiprocessing
 import os
 import resource
 import statistics
+import subprocess
 import sys
 import time
 import timeit
@@ -192,6 +194,16 @@ def measure(case, form, distances, args, rates):
         process.join()
 
 
+def ours(program, case, seconds):
+    """Our command on the same case: its JSON object."""
+    sizes = [f"--{name}={value}" for name, value in zip(("batch", "dim", "classes"), case)]
+    command = [program, "bench", "plugin", "--json", "--forms=closed", f"--seconds={seconds}", *sizes]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
 def evaluate(args, forms, distances):
     """Terms and gradient of given arrays in float64, one JSON line per form; the gradient is the first form's."""
     if not (args.labels and args.confidence):
@@ -249,6 +261,7 @@ def main():
     add("--seed", type=int, default=0)
     add("--tree", type=Path, help="taxonomy file (default: by class count, the CIFAR-10 or CIFAR-100 one)")
     add("--trees-dir", type=Path, help="folder of these two (default: the repository's)")
+    add("--against", metavar="NEGSCALE", help="our program, run in turns with PyTorch: adds its time and the ratio")
     add("--json", action="store_true", help="one object per line")
     add("--check", action="store_true", help="test the forms against each other and gradcheck, print ok")
     for name in ("--features", "--labels", "--confidence", "--gradient-out"):
@@ -279,10 +292,17 @@ def main():
               f"{'form':<10}{'batch':>6}{'dim':>6}{'classes':>8}{'ms':>12}{'extra MiB':>11}{'runs':>6}  value")
     rates = machine_rates()
     for case, form in ((c, f) for c in cases for f in forms):
+        before = ours(args.against, case, args.seconds / 2) if args.against else None
         result = {"form": NAMES[form], **dict(zip(("batch", "dim", "classes"), case)), "ms": None,
                   "extra_bytes": None, "value": None, **measure(case, form, trees[case[2]], args, rates)}
         tail = f"  skipped: {result['skipped']}" if "skipped" in result else (
             f"{result['ms']:>12.2f}{result['extra_bytes'] / 2**20:>11.1f}{result['runs']:>6}  {result['value']:.6g}")
+        if before:
+            after = ours(args.against, case, args.seconds / 2)
+            result["ours_ms"] = (before["ms"] + after["ms"]) / 2
+            result["ours_extra_bytes"] = before["extra_bytes"]
+            result["ratio"] = result["ms"] and result["ms"] / result["ours_ms"]
+            tail += f"   ours {result['ours_ms']:.3f} ms" + (f", {result['ratio']:.0f} times faster" if result["ms"] else "")
         head = "{:<10}{:>6}{:>6}{:>8}".format(NAMES[form], *case)
         print(json.dumps(result) if args.json else head + tail, flush=True)
 
