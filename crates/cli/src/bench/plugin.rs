@@ -89,6 +89,7 @@ struct Cost {
 
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
+    let plugins = arguments.classes.iter().map(|&classes| plugin_for(classes)).collect::<Result<Vec<_>>>()?;
     if !arguments.json {
         println!("plug-in, forward + gradient, f32, {} threads", rayon::current_num_threads());
         println!(
@@ -96,18 +97,15 @@ pub fn run(arguments: Arguments) -> Result<()> {
             "form", "batch", "dim", "classes", "ms", "extra MiB"
         );
     }
-    for &classes in &arguments.classes {
-        let tree = Taxonomy::builtin(&format!("cifar{classes}"))
-            .with_context(|| format!("--classes {classes}: use 10 or 100, which have a built-in tree"))?;
-        let plugin = NegScale::new(&tree, Settings::default())?;
+    for (&classes, plugin) in arguments.classes.iter().zip(&plugins) {
         for &batch in &arguments.batch {
             for &dim in &arguments.dim {
                 let case = Case::new(batch, dim, classes);
                 for &form in &arguments.forms {
                     let cost = match form {
-                        Form::Closed => Ok(closed(&plugin, &case, arguments.seconds)?),
-                        Form::Literal => match too_much(&plugin, &case, &arguments)? {
-                            None => Ok(printed(&plugin, &case, arguments.seconds)?),
+                        Form::Closed => Ok(closed(plugin, &case, arguments.seconds)?),
+                        Form::Literal => match too_much(plugin, &case, &arguments)? {
+                            None => Ok(printed(plugin, &case, arguments.seconds)?),
                             Some(reason) => Err(reason),
                         },
                     };
@@ -117,6 +115,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn plugin_for(classes: usize) -> Result<NegScale> {
+    let tree = Taxonomy::builtin(&format!("cifar{classes}"))
+        .with_context(|| format!("--classes {classes}: use 10 or 100, which have a built-in tree"))?;
+    Ok(NegScale::new(&tree, Settings::default())?)
 }
 
 fn closed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {

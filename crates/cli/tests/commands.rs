@@ -1,0 +1,158 @@
+//! The command as a person runs it: output, files and exit codes.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn negscale(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_negscale")).args(arguments).output().unwrap()
+}
+
+/// Standard output of a command that must succeed.
+#[track_caller]
+fn fine(arguments: &[&str]) -> String {
+    let output = negscale(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Standard error of a command that must fail with exit code 2 and print nothing else.
+#[track_caller]
+fn fails(arguments: &[&str]) -> String {
+    let output = negscale(arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A file in a folder of this test's own.
+fn scratch(test: &str, name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+#[test]
+fn tree_lists_the_built_in_trees() {
+    let text = fine(&["tree"]);
+    for name in ["cifar10", "cifar100", "animal10n", "webvision50", "fashion-mnist"] {
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
+fn tree_shows_the_summary_for_the_thresholds_given() {
+    let text = fine(&["tree", "cifar10"]);
+    assert!(text.contains("bird, frog"), "{text}");
+    let related = |text: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with("related")).unwrap();
+        line.split_whitespace().rev().nth(2).unwrap().parse::<usize>().unwrap()
+    };
+    assert_eq!(related(&text), 8);
+    assert_eq!(related(&fine(&["tree", "cifar10", "--eta-min", "5"])), 21);
+    assert!(
+        fine(&["tree", "fashion-mnist", "--distances"]).contains("Ankle boot   7  7  7  7  7  3  7  2  9  0")
+    );
+}
+
+#[test]
+fn a_tree_survives_the_way_through_a_file() {
+    let (table, picture) = (scratch("way", "tree.tsv"), scratch("way", "tree.svg"));
+    let text =
+        fine(&["tree", "animal10n", "--tsv", table.to_str().unwrap(), "--svg", picture.to_str().unwrap()]);
+    assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+    let again = fine(&["tree", table.to_str().unwrap(), "--distances"]);
+    assert_eq!(again.lines().nth(1), text.lines().nth(1));
+    assert!(again.contains("guinea_pig"));
+}
+
+#[test]
+fn a_tree_of_indented_text_is_read() {
+    let file = scratch("indented", "fruit.txt");
+    std::fs::write(&file, "fruit\n  citrus: lemon, orange\n  berry: strawberry\n").unwrap();
+    let text = fine(&["tree", file.to_str().unwrap()]);
+    assert!(text.contains("fruit: 3 classes"), "{text}");
+}
+
+#[test]
+fn a_misspelt_tree_is_answered_with_the_nearest_name() {
+    let text = fails(&["tree", "cifr10"]);
+    assert!(text.contains("did you mean `cifar10`?"), "{text}");
+    assert!(fails(&["tree", "missing/tree.tsv"]).contains("no file `missing/tree.tsv`"));
+}
+
+#[test]
+fn a_broken_tree_names_line_and_node() {
+    let file = scratch("broken", "tree.tsv");
+    std::fs::write(
+        &file,
+        "node\tparent\tdepth\tclass_index\nroot\t\t0\t\ncat\troot\t1\t0\ndog\tmammal\t1\t1\n",
+    )
+    .unwrap();
+    let text = fails(&["tree", file.to_str().unwrap()]);
+    assert!(text.contains("line 4") && text.contains("`dog`") && text.contains("mammal"), "{text}");
+    assert!(fails(&["tree", "cifar10", "--eta-min", "9"]).contains("eta_min"));
+}
+
+#[test]
+fn bench_plugin_prints_one_object_per_case() {
+    let text = fine(&[
+        "bench",
+        "plugin",
+        "--json",
+        "--batch",
+        "16,32",
+        "--dim",
+        "8",
+        "--classes",
+        "10,100",
+        "--seconds",
+        "0",
+    ]);
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 8);
+    for line in &lines {
+        assert!(["closed", "literal"].contains(&line["form"].as_str().unwrap()));
+        assert!(line["ms"].as_f64().unwrap() > 0.0 && line["extra_bytes"].as_u64().unwrap() > 0, "{line}");
+        assert!(line["batch"].is_u64() && line["dim"].is_u64() && line["classes"].is_u64());
+    }
+}
+
+#[test]
+fn the_closed_form_needs_less_memory_than_the_printed_one() {
+    let bytes = |form: &str| {
+        let case = ["--batch", "128", "--dim", "64", "--classes", "10", "--seconds", "0", "--forms", form];
+        let text = fine(&[&["bench", "plugin", "--json"], &case[..]].concat());
+        serde_json::from_str::<serde_json::Value>(text.trim()).unwrap()["extra_bytes"].as_u64().unwrap()
+    };
+    let (closed, literal) = (bytes("closed"), bytes("literal"));
+    assert!(3 * closed < literal, "{closed} {literal}");
+}
+
+#[test]
+fn bench_plugin_leaves_out_what_does_not_fit_and_says_so() {
+    let text = fine(&[
+        "bench",
+        "plugin",
+        "--json",
+        "--batch",
+        "64",
+        "--dim",
+        "64",
+        "--classes",
+        "10",
+        "--forms",
+        "literal",
+        "--max-gib",
+        "0.0001",
+    ]);
+    let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+    assert!(line["ms"].is_null() && line["skipped"].as_str().unwrap().contains("--max-gib"), "{line}");
+    assert!(fails(&["bench", "plugin", "--classes", "7"]).contains("use 10 or 100"));
+}
+
+#[test]
+fn an_unknown_verb_is_refused_with_code_2() {
+    assert!(fails(&["trian"]).contains("unrecognized subcommand"));
+}
