@@ -39,6 +39,9 @@ pub struct LearntSettings {
     /// At most this share of the class pairs becomes related. With three classes or more at least the
     /// closest pair does, unless the share is 0 or all classes are equally close.
     pub related_share: f64,
+    /// At most this many related classes per class, on average: with many classes a share alone would make groups far
+    /// larger than anybody would draw (the built-in trees have 1.6 to 4.7).
+    pub relatives: f64,
     /// At least this share of the class pairs becomes unrelated, except where the closest pair alone
     /// takes more than the rest.
     pub unrelated_share: f64,
@@ -46,7 +49,7 @@ pub struct LearntSettings {
 
 impl Default for LearntSettings {
     fn default() -> Self {
-        Self { related_share: 0.15, unrelated_share: 0.5 }
+        Self { related_share: 0.15, relatives: 4.0, unrelated_share: 0.5 }
     }
 }
 
@@ -59,6 +62,10 @@ impl LearntSettings {
                 let requirement = "a share of the class pairs lies between 0 and 1";
                 return Err(Error::Setting { name, value: value.to_string(), requirement });
             }
+        }
+        if !(self.relatives.is_finite() && self.relatives >= 0.0) {
+            let requirement = "a number of classes, 0 or more";
+            return Err(Error::Setting { name: "relatives", value: self.relatives.to_string(), requirement });
         }
         if self.related_share + self.unrelated_share > 1.0 {
             return Err(Error::Setting {
@@ -144,7 +151,9 @@ impl Taxonomy {
         let directions = directions(&names, class_means)?;
         let dim = class_means.len() / classes;
         let merges = merges(&directions, classes, dim);
-        let (fine, coarse) = cuts(&merges, classes, settings);
+        let few = settings.relatives / classes.saturating_sub(1).max(1) as f64;
+        let settings = LearntSettings { related_share: settings.related_share.min(few), ..*settings };
+        let (fine, coarse) = cuts(&merges, classes, &settings);
         grow("learnt", levels(&names, &groups(&merges[..fine], classes), &groups(&merges[..coarse], classes)))
     }
 }
