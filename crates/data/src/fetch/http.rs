@@ -201,17 +201,21 @@ fn receive(
 
 /// Whether another attempt may help.
 fn judge(remote: &Remote, error: ureq::Error) -> Broken {
+    let text = error.to_string();
     match error {
-        ureq::Error::HostNotFound => Broken::Never(failed(
-            remote,
-            "the name of the server is not known: is there an internet connection?",
-        )),
-        ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::ConnectionFailed => {
-            Broken::Again(error.to_string())
-        }
-        ureq::Error::Protocol(_) => Broken::Again(error.to_string()),
-        other => Broken::Never(failed(remote, other.to_string())),
+        // off the internet names are not found: go on to the next source without waiting (the system's error has no kind)
+        ureq::Error::Io(_) if text.contains("lookup address") => Broken::Never(unknown_host(remote)),
+        ureq::Error::HostNotFound => Broken::Never(unknown_host(remote)),
+        ureq::Error::Io(_)
+        | ureq::Error::Timeout(_)
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::Protocol(_) => Broken::Again(text),
+        _ => Broken::Never(failed(remote, text)),
     }
+}
+
+fn unknown_host(remote: &Remote) -> Error {
+    failed(remote, "the server's name cannot be looked up: is there an internet connection?")
 }
 
 /// `bytes 5-9/10` is (5, 10), `bytes */10` is (none, 10).

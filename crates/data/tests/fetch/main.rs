@@ -1,5 +1,7 @@
 //! Fetching, tested against a real web server on this computer.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod download;
 mod recipes;
 mod server;

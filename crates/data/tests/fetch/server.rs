@@ -69,10 +69,8 @@ fn read_request(stream: &TcpStream) -> Option<String> {
         if line.is_empty() {
             break;
         }
-        if let Some((name, value)) =
-            line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("range"))
+        if let Some((_, value)) = line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("range"))
         {
-            let _ = name;
             range = Some(value.trim().to_owned());
         }
     }
