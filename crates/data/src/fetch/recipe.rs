@@ -66,7 +66,7 @@ pub struct Remote {
 pub enum Making {
     /// The wanted files are in the folder named, as they are or with `.gz` added.
     Copies(&'static str),
-    /// CIFAR-10 as pictures whose rows are images, in the folder named; see [`super::png_rows`].
+    /// CIFAR-10 as pictures whose rows are images, in the folder named; made into the official binary layout.
     PngRows(&'static str),
 }
 
