@@ -45,6 +45,26 @@ pub enum Error {
         /// What is required of it.
         requirement: String,
     },
+    /// Something could not be fetched.
+    #[error("cannot get {what}: {problem}")]
+    Fetch {
+        /// A data set, an address or a package.
+        what: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A file has another checksum than it should.
+    #[error("{}: {kind} is {found} and should be {expected}: damaged or not what it claims to be", path.display())]
+    Checksum {
+        /// Which file.
+        path: PathBuf,
+        /// Kind of checksum.
+        kind: &'static str,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
 }
 
 impl Error {

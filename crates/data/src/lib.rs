@@ -4,10 +4,14 @@
 //! network sees; the loader makes batches of them. Every random choice is a function of (seed, purpose, epoch, sample), see
 //! [`draw`], so that order, threads and resuming change nothing.
 
+pub mod catalogue;
 pub mod dataset;
 pub mod draw;
 mod error;
+pub mod fetch;
+pub mod folders;
 pub mod image;
+pub mod inspect;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
