@@ -12,8 +12,10 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const FORMAT: &str = "negscale-noise-1";
+static PARTS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -107,7 +109,7 @@ impl Noise {
         if let Some(at) = stored.labels.iter().position(|&label| label as usize >= stored.classes) {
             return Err(broken(format!("label {} of item {at} names no class", stored.labels[at])));
         }
-        let spec: NoiseSpec = stored.spec.parse()?;
+        let spec: NoiseSpec = stored.spec.parse().map_err(|e: Error| broken(e.to_string()))?;
         let noise = Noise::assemble(spec, stored.seed, stored.labels, stored.convention, dataset);
         let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
         let rates = match (stored.nominal, noise.nominal) {
@@ -203,7 +205,8 @@ fn hex(hash: Sha256) -> String {
 /// Writes beside the place and renames, so that nobody ever reads half a file.
 fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
+    // Two writers at once, threads or processes, must not share a part.
+    name.push(format!(".{}-{}.part", std::process::id(), PARTS.fetch_add(1, Ordering::Relaxed)));
     let part = path.with_file_name(name);
     let written = File::create(&part).and_then(|file| {
         let mut file = BufWriter::new(file);

@@ -77,6 +77,10 @@ fn a_file_for_other_data_is_refused_and_says_what_differs() {
     assert!(message.contains("other true labels") && message.contains("class names agree"), "{message}");
     assert!(noise.save(&path, &moved).unwrap_err().to_string().contains("made for other data"));
     assert!(Noise::load(&path, &data).is_ok());
+    // Other names for the same classes are no reason to refuse: embeddings and pictures share noise.
+    let names = (0..10).map(|c| c.to_string()).collect();
+    let named = Dataset::new("named", names, vectors(200, 1), data.given().to_vec(), None).unwrap();
+    assert_eq!(Noise::load(&path, &named).unwrap(), noise);
 }
 
 #[test]
@@ -171,4 +175,29 @@ fn npy_lists_of_every_whole_number_are_read() {
     assert!(read(&path, &data).unwrap_err().contains("not a .npy of labels"));
     std::fs::write(&path, b"\x93NUMPY\x01\x00\xff").unwrap();
     assert!(read(&path, &data).unwrap_err().contains("cut short"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(
+        start in proptest::sample::select(vec![
+            "", "{", "\u{feff}label,", "0,1\n", "{\"format\":\"negscale-noise-1\",\"spec\":\"",
+        ]),
+        npy in proptest::bool::ANY,
+        header in "\\{'descr': '[<>|][uif][1248]', 'shape': \\([0-9]{0,20},[0-9 ]{0,3}\\)",
+        bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        let mut file = match npy {
+            true => [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes()].concat(),
+            false => start.as_bytes().to_vec(),
+        };
+        file.extend(bytes);
+        std::fs::write(&path, file).unwrap();
+        let data = balanced(numbered(3), 2);
+        if let Ok(noise) = read(&path, &data) {
+            assert!(noise.labels.len() == 6 && noise.labels.iter().all(|&label| label < 3));
+        }
+    }
 }

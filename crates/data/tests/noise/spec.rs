@@ -92,3 +92,14 @@ fn mistakes_are_named_with_what_would_be_right() {
     assert!(Rate::new(f64::NAN).is_err());
     assert!(serde_json::from_str::<NoiseSpec>("\"sym:2\"").is_err());
 }
+
+proptest::proptest! {
+    #[test]
+    fn whatever_is_read_prints_and_reads_back(
+        text in "(sym|asym-map|ins|cifarn|file|pairflip|none)?:?[0-9.]{0,5}(:?(map=|input=|matrix=)?.{0,9}){0,2}",
+    ) {
+        if let Ok(spec) = text.parse::<NoiseSpec>() {
+            assert_eq!(parse(&spec.to_string()), spec);
+        }
+    }
+}
