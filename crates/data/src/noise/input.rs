@@ -165,3 +165,94 @@ impl<'a> Rows<'a> {
 fn inverse(x: f64) -> f64 {
     if x > 0.0 { 1.0 / x } else { 1.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Image;
+    use std::borrow::Cow;
+    use std::sync::Arc;
+
+    struct Pictures(Vec<Image>);
+
+    impl ImageStore for Pictures {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+        fn load(&self, index: usize) -> Result<Image> {
+            Ok(self.0[index].clone())
+        }
+        fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
+            Ok(Cow::Borrowed(&self.0[index].pixels))
+        }
+    }
+
+    struct Table(Vec<[f32; 2]>);
+
+    impl FeatureStore for Table {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+        fn dim(&self) -> usize {
+            2
+        }
+        fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+            out.copy_from_slice(&self.0[index]);
+            Ok(())
+        }
+    }
+
+    fn row(dataset: &Dataset, input: NoiseInput, index: usize) -> Vec<f64> {
+        let rows = Rows::new(dataset, input, 1 << 20).unwrap();
+        let mut out = vec![f64::NAN; rows.len()];
+        rows.read(index, &mut out).unwrap();
+        out
+    }
+
+    fn assert_near(a: &[f64], b: &[f64]) {
+        assert!(a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9), "{a:?} and {b:?}");
+    }
+
+    #[test]
+    fn pictures_are_laid_out_channel_first_and_scaled() {
+        let shape = Shape { width: 2, height: 1, channels: 3 };
+        let pictures = [[0, 10, 7, 100, 30, 7], [50, 20, 7, 50, 20, 7]];
+        let pictures = pictures.map(|pixels| Image { shape, pixels: pixels.to_vec() }).to_vec();
+        let items = Items::Images(Arc::new(Pictures(pictures)));
+        let data = Dataset::new("d", vec!["a".into()], items, vec![0, 0], None).unwrap();
+        assert_near(&row(&data, NoiseInput::Raw, 0), &[0.0, 100.0, 10.0, 30.0, 7.0, 7.0]);
+        let unit = [0.0, 100.0, 10.0, 30.0, 7.0, 7.0].map(|x| x / 255.0);
+        assert_near(&row(&data, NoiseInput::Unit, 0), &unit);
+        // Red 0, 100, 50, 50: mean 50, variance 1250; green 10, 30, 20, 20: mean 20, variance 50; blue constant.
+        let (red, green) = (50.0 / 1250f64.sqrt(), 10.0 / 50f64.sqrt());
+        assert_near(&row(&data, NoiseInput::Normalised, 0), &[-red, red, -green, green, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn cifar_pictures_are_normalised_by_published_figures() {
+        let shape = Shape { width: 32, height: 32, channels: 3 };
+        let image = Image { shape, pixels: (0..3072).map(|at| (at % 251) as u8).collect() };
+        let items = Items::Images(Arc::new(Pictures(vec![image.clone()])));
+        let hundred = cifar::CIFAR100_SUPERCLASSES.iter().flat_map(|(_, members)| members.map(String::from));
+        for (classes, mean, sd) in [
+            (cifar::CIFAR10.map(String::from).to_vec(), [0.4914, 0.4822, 0.4465], [0.2023, 0.1994, 0.2010]),
+            (hundred.collect(), [0.507, 0.487, 0.441], [0.267, 0.256, 0.276]),
+        ] {
+            let data = Dataset::new("c", classes, items.clone(), vec![0], None).unwrap();
+            let expected: Vec<f64> = (0..3072)
+                .map(|at| (at / 1024, f64::from(image.pixels[at % 1024 * 3 + at / 1024]) / 255.0))
+                .map(|(channel, x)| (x - mean[channel]) / sd[channel])
+                .collect();
+            assert_near(&row(&data, NoiseInput::Normalised, 0), &expected);
+        }
+    }
+
+    #[test]
+    fn features_are_scaled_column_by_column() {
+        let items = Items::Features(Arc::new(Table(vec![[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]])));
+        let data = Dataset::new("t", vec!["a".into()], items, vec![0; 3], None).unwrap();
+        assert_near(&row(&data, NoiseInput::Raw, 2), &[5.0, 5.0]);
+        assert_near(&row(&data, NoiseInput::Unit, 1), &[0.5, 0.0]);
+        assert_near(&row(&data, NoiseInput::Normalised, 2), &[2.0 / (8.0f64 / 3.0).sqrt(), 0.0]);
+    }
+}
