@@ -12,7 +12,9 @@ pub mod fetch;
 pub mod folders;
 pub mod image;
 pub mod inspect;
+pub mod noise;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
 pub use image::{Image, Shape};
+pub use noise::{Noise, NoiseContext, NoiseSpec};
