@@ -1,7 +1,10 @@
 //! The `negscale` command. One file per verb; exit codes: 0 fine, 1 a finding, 2 an error.
 
 mod bench;
+mod data;
 mod meter;
+mod noise;
+mod source;
 mod tree;
 
 use clap::{Parser, Subcommand};
@@ -23,12 +26,17 @@ struct Arguments {
 enum Verb {
     Tree(tree::Arguments),
     #[command(subcommand)]
+    Data(data::Data),
+    Noise(noise::Arguments),
+    #[command(subcommand)]
     Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Tree(arguments) => tree::run(arguments),
+        Verb::Data(what) => data::run(what),
+        Verb::Noise(arguments) => noise::run(arguments),
         Verb::Bench(which) => bench::run(which),
     };
     match outcome {

@@ -1,0 +1,108 @@
+//! `negscale data`: what there is, getting it, and a first look at it.
+
+use crate::source::{Own, Place, open_data};
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use negscale_data::fetch::{self, Progress};
+use negscale_data::inspect::{Options, inspect};
+use negscale_data::{catalogue, known, noise};
+use std::time::Duration;
+
+/// Data sets: list, fetch, inspect.
+#[derive(clap::Subcommand)]
+pub enum Data {
+    /// Known data sets, and which of them are here.
+    List {
+        #[command(flatten)]
+        place: Place,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch a known data set, verified by checksum; a broken download goes on where it stopped.
+    Get {
+        /// Its name, as `data list` shows it.
+        name: String,
+        #[command(flatten)]
+        place: Place,
+        /// No progress bar.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Sizes, classes, shapes, duplicates, unreadable items and, where true labels are known, the noise.
+    Inspect {
+        /// A known name, or a path: folder of pictures, folder with metadata, Parquet, .npy, .npz, .safetensors, .csv.
+        data: String,
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        own: Own,
+        /// Lay label noise over the training part first, such as cifarn:worse.
+        #[arg(long, value_name = "NOISE")]
+        noise: Option<noise::NoiseSpec>,
+        /// Seed of the noise.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Look at labels only, without reading the items.
+        #[arg(long)]
+        labels_only: bool,
+        /// As JSON, one object per part.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Runs the verb.
+pub fn run(what: Data) -> Result<()> {
+    match what {
+        Data::List { place, json } => {
+            let listing = catalogue::list(&place.folders());
+            if json { println!("{}", serde_json::to_string(&listing)?) } else { print!("{listing}") }
+        }
+        Data::Get { name, place, quiet } => {
+            let folders = place.folders();
+            let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
+            bar.enable_steady_tick(Duration::from_millis(120));
+            let folder = fetch::get(&name, folders.cache()?, &mut |progress| draw(&bar, progress));
+            bar.finish_and_clear();
+            println!("{name}: {}", folder?.display());
+        }
+        Data::Inspect { data, place, own, noise, seed, labels_only, json } => {
+            let mut splits = open_data(&data, &place, &own)?;
+            if let Some(spec) = noise {
+                let context = noise::NoiseContext { folders: place.folders().looked_in().to_vec(), ..Default::default() };
+                let drawn = noise::apply(&spec, &splits.train, seed, &context)?;
+                splits.train = splits.train.with_noise(drawn.labels)?;
+            }
+            let options = Options { items: !labels_only, ..Options::default() };
+            let parts = [("train", Some(&splits.train)), ("test", splits.test.as_ref()), ("second test", splits.second_test.as_ref())];
+            for (part, dataset) in parts.into_iter().filter_map(|(part, dataset)| Some((part, dataset?))) {
+                let report = inspect(dataset, &options);
+                if json {
+                    println!("{}", serde_json::json!({"part": part, "report": report}));
+                } else {
+                    println!("== {part}\n{report}");
+                }
+            }
+            if !json && known::is_known(&data) && splits.train.truth().is_none() {
+                println!("Labels are taken as given; `--noise` lays noise over them.");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn draw(bar: &ProgressBar, progress: Progress) {
+    let style = match progress.total {
+        Some(total) => {
+            bar.set_length(total);
+            "{spinner} {msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}"
+        }
+        None => "{spinner} {msg}",
+    };
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar.set_message(progress.step.to_owned());
+    bar.set_position(progress.done);
+}

@@ -1,0 +1,58 @@
+//! `negscale noise`: draw label noise once, save it, and use the same file for all methods.
+
+use crate::source::{Own, Place, open_data};
+use anyhow::Result;
+use negscale_data::noise::{NoiseContext, NoiseSpec, apply};
+use std::path::PathBuf;
+
+/// Lay label noise over a data set and save it as a file.
+///
+/// NOISE is sym:0.5 (new label uniform over all classes), sym-excl:R, sym-exact:R, asym:R, asym-map:R, asym-block:R,
+/// asym-super:R, pairflip:R, ins:R, cifarn:worse|aggre|random1..3|fine, or file:PATH.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A known name, or a path of your own data.
+    #[arg(long)]
+    data: String,
+    /// The noise model.
+    #[arg(long)]
+    noise: NoiseSpec,
+    /// Seed of the draw; not the seed of training.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// File to write.
+    #[arg(long)]
+    out: PathBuf,
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    own: Own,
+    /// One JSON object instead of text: nominal, achieved, convention, hash.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { data, noise, seed, out, place, own, json } = arguments;
+    let splits = open_data(&data, &place, &own)?;
+    let context = NoiseContext { folders: place.folders().looked_in().to_vec(), ..NoiseContext::default() };
+    let drawn = apply(&noise, &splits.train, seed, &context)?;
+    drawn.save(&out, &splits.train)?;
+    if json {
+        let summary = serde_json::json!({
+            "noise": drawn.spec.to_string(), "seed": drawn.seed, "nominal": drawn.nominal, "achieved": drawn.achieved,
+            "convention": drawn.convention, "hash": drawn.hash, "out": out,
+        });
+        println!("{summary}");
+        return Ok(());
+    }
+    println!("{drawn}");
+    println!("true class            wrong   most frequent wrong class takes");
+    for (class, (row, dominant)) in drawn.transition.shares().iter().zip(&drawn.dominant).enumerate() {
+        let name = &splits.train.classes()[class];
+        println!("{name:<20} {:>5.1} %   {:>5.1} %", 100.0 * (1.0 - row[class]), 100.0 * dominant);
+    }
+    println!("hash {}\nwritten: {}", drawn.hash, out.display());
+    Ok(())
+}
