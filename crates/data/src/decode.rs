@@ -114,4 +114,31 @@ mod tests {
             assert!(message.contains("cat/7.png"), "{message}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_pictures_never_panic(at in 0usize..600, byte: u8, kind in 0usize..3) {
+            let colours: Vec<u8> = (0..=191).collect();
+            let mut bytes = match kind {
+                0 => png(8, 8, ExtendedColorType::Rgb8, &colours),
+                1 => {
+                    let mut jpeg = Vec::new();
+                    let encoder = image::codecs::jpeg::JpegEncoder::new(&mut jpeg);
+                    encoder.write_image(&colours, 8, 8, ExtendedColorType::Rgb8).unwrap();
+                    jpeg
+                }
+                _ => {
+                    let mut webp = Vec::new();
+                    let encoder = image::codecs::webp::WebPEncoder::new_lossless(&mut webp);
+                    encoder.write_image(&colours, 8, 8, ExtendedColorType::Rgb8).unwrap();
+                    webp
+                }
+            };
+            let length = bytes.len();
+            bytes[at % length] = byte;
+            if let Ok(image) = decode(Path::new("a"), &bytes) {
+                assert_eq!(image.pixels.len(), image.shape.len());
+            }
+        }
+    }
 }

@@ -85,7 +85,7 @@ fn pair(name: &str, images: &Path, labels: &Path, classes: &[&str]) -> Result<Da
     }
     let given: Vec<u32> = bytes[head(1)..].iter().map(|&label| label.into()).collect();
     if let Some(at) = given.iter().position(|&label| label as usize >= classes.len()) {
-        let problem = format!("label {}, but the classes are 0 to {}", given[at], classes.len() - 1);
+        let problem = format!("label {}, but there are {} classes, from 0", given[at], classes.len());
         return Err(Error::format(labels, format!("record {at}"), problem));
     }
     dataset(name, owned(classes), records, given)

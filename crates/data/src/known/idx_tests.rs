@@ -108,3 +108,15 @@ fn mnist_and_fashion_mnist_are_not_taken_for_one_another() {
     assert!(mnist(folder.path()).unwrap_err().to_string().contains("labels of `fashion-mnist`"));
     assert!(read("kmnist", folder.path(), &MNIST).is_ok());
 }
+
+proptest::proptest! {
+    #[test]
+    fn damaged_headers_never_panic(at in 0usize..22, byte: u8, gzipped: bool) {
+        let mut bytes = idx(&[3, 1, 2], &[1, 2, 3, 4, 5, 6]);
+        if gzipped {
+            bytes = gz(&bytes);
+        }
+        bytes[at] = byte;
+        let _ = replaced("train-images-idx3-ubyte.gz", &bytes);
+    }
+}

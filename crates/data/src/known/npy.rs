@@ -195,4 +195,20 @@ pub(crate) mod tests {
             assert!(open(bytes).is_err(), "{shown}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_arrays_never_panic(at in 0usize..90, byte: u8, end in 0usize..100) {
+            let mut bytes = npy("|u1", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
+            bytes.truncate(end);
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            if let Ok(table) = open(bytes) {
+                for column in 0..7 {
+                    let _ = table.labels(column, 6);
+                }
+            }
+        }
+    }
 }

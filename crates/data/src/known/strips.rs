@@ -135,4 +135,16 @@ mod tests {
             assert!(message.contains("x.webpstrips"), "{message}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_strips_never_panic(damage in proptest::collection::vec((0usize..200, 0u8..), 1..6)) {
+            let mut bytes = strip(3, 7);
+            for (at, byte) in damage {
+                let length = bytes.len();
+                bytes[at % length] = byte;
+            }
+            let _ = unpack_bytes(&bytes, 3);
+        }
+    }
 }
