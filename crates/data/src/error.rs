@@ -35,6 +35,14 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A data set that is in none of the folders.
+    #[error("data set `{name}` was not found. {looked_for}")]
+    Missing {
+        /// Name of the data set.
+        name: String,
+        /// Which files in which folders were looked for.
+        looked_for: String,
+    },
     /// A setting outside its range.
     #[error("{what} = {value}: {requirement}")]
     Setting {

@@ -6,6 +6,7 @@
 
 pub mod catalogue;
 pub mod dataset;
+pub mod decode;
 pub mod draw;
 mod error;
 pub mod fetch;
@@ -13,6 +14,7 @@ pub mod folders;
 pub mod image;
 pub mod inspect;
 pub mod noise;
+pub mod known;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};

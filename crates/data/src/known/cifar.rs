@@ -1,0 +1,274 @@
+//! CIFAR-10 and CIFAR-100 (Krizhevsky 2009) in their official binary layout, and CIFAR-100 packed.
+//!
+//! A record is the label (CIFAR-100: coarse, then fine), one byte each, then 1,024 red, 1,024 green and 1,024 blue values, row
+//! by row. Files are mapped. The packed form holds the same records as WebP strips (`train.webpstrips`, `test.webpstrips`) with
+//! labels beside them (`train.labels`, `test.labels`: coarse and fine, two bytes per picture); it is unpacked into memory
+//! once, to the very records of the official files, so that both forms have the same fingerprint.
+
+use super::records::{Bytes, Count, Layout, Records, map};
+use super::strips::{Tile, unpack};
+use super::{dataset, owned};
+use crate::{Dataset, Error, Result, Shape, Splits};
+use std::path::{Path, PathBuf};
+
+/// Classes of CIFAR-10.
+#[rustfmt::skip]
+pub const CIFAR10: [&str; 10] = [
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+];
+
+/// Fine classes of CIFAR-100.
+#[rustfmt::skip]
+pub const CIFAR100_FINE: [&str; 100] = [
+    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle", "bottle",
+    "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle", "caterpillar", "cattle",
+    "chair", "chimpanzee", "clock", "cloud", "cockroach", "couch", "crab", "crocodile", "cup", "dinosaur",
+    "dolphin", "elephant", "flatfish", "forest", "fox", "girl", "hamster", "house", "kangaroo", "keyboard",
+    "lamp", "lawn_mower", "leopard", "lion", "lizard", "lobster", "man", "maple_tree", "motorcycle",
+    "mountain", "mouse", "mushroom", "oak_tree", "orange", "orchid", "otter", "palm_tree", "pear",
+    "pickup_truck", "pine_tree", "plain", "plate", "poppy", "porcupine", "possum", "rabbit", "raccoon",
+    "ray", "road", "rocket", "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper", "snail",
+    "snake", "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone",
+    "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
+    "willow_tree", "wolf", "woman", "worm",
+];
+
+/// Coarse classes of CIFAR-100, five fine ones in each.
+#[rustfmt::skip]
+pub const CIFAR100_COARSE: [&str; 20] = [
+    "aquatic_mammals", "fish", "flowers", "food_containers", "fruit_and_vegetables",
+    "household_electrical_devices", "household_furniture", "insects", "large_carnivores",
+    "large_man-made_outdoor_things", "large_natural_outdoor_scenes", "large_omnivores_and_herbivores",
+    "medium_mammals", "non-insect_invertebrates", "people", "reptiles", "small_mammals", "trees",
+    "vehicles_1", "vehicles_2",
+];
+
+/// Which labels of CIFAR-100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Labels {
+    /// 100 classes.
+    Fine,
+    /// 20 classes.
+    Coarse,
+}
+
+const SHAPE: Shape = Shape { width: 32, height: 32, channels: 3 };
+const LAYOUT10: Layout = Layout { head: 0, skip: 1, shape: SHAPE };
+const LAYOUT100: Layout = Layout { head: 0, skip: 2, shape: SHAPE };
+
+/// Files of CIFAR-10, the last for testing.
+pub(super) const FILES10: [&str; 6] = [
+    "data_batch_1.bin",
+    "data_batch_2.bin",
+    "data_batch_3.bin",
+    "data_batch_4.bin",
+    "data_batch_5.bin",
+    "test_batch.bin",
+];
+/// Files of CIFAR-100.
+pub(super) const FILES100: [&str; 2] = ["train.bin", "test.bin"];
+/// Files of CIFAR-100, packed.
+pub(super) const PACKED100: [&str; 4] =
+    ["train.webpstrips", "train.labels", "test.webpstrips", "test.labels"];
+
+/// CIFAR-10 from the folder that holds `data_batch_1.bin` to `data_batch_5.bin` and `test_batch.bin`.
+pub fn cifar10(folder: &Path) -> Result<Splits> {
+    let paths = FILES10.map(|file| folder.join(file));
+    let part = |name: &str, paths: &[PathBuf]| {
+        let records = Records::open(paths, LAYOUT10, Count::Exactly(10_000))?;
+        let labels = records.labels(10, |head| head[0].into())?;
+        dataset(name, owned(&CIFAR10), records, labels)
+    };
+    Ok(Splits {
+        train: part("cifar10", &paths[..5])?,
+        test: Some(part("cifar10-test", &paths[5..])?),
+        second_test: None,
+    })
+}
+
+/// CIFAR-100 from the folder that holds `train.bin` and `test.bin`.
+pub fn cifar100(folder: &Path, labels: Labels) -> Result<Splits> {
+    let part = |name: &str, file: &str, count| {
+        let records = Records::open(&[folder.join(file)], LAYOUT100, Count::Exactly(count))?;
+        choose(name, records, labels)
+    };
+    Ok(Splits {
+        train: part("cifar100", FILES100[0], 50_000)?,
+        test: Some(part("cifar100-test", FILES100[1], 10_000)?),
+        second_test: None,
+    })
+}
+
+/// CIFAR-100 from the folder that holds the packed form.
+pub fn cifar100_packed(folder: &Path, labels: Labels) -> Result<Splits> {
+    let part = |name: &str, part: &str, count| choose(name, packed(folder, part, count)?, labels);
+    Ok(Splits {
+        train: part("cifar100", "train", 50_000)?,
+        test: Some(part("cifar100-test", "test", 10_000)?),
+        second_test: None,
+    })
+}
+
+fn choose(name: &str, records: Records, labels: Labels) -> Result<Dataset> {
+    // Both are checked, whichever is asked for: a wrong one means a wrong file.
+    let coarse = records.labels(20, |head| head[0].into())?;
+    let fine = records.labels(100, |head| head[1].into())?;
+    match labels {
+        Labels::Fine => dataset(name, owned(&CIFAR100_FINE), records, fine),
+        Labels::Coarse => dataset(&format!("{name}-coarse"), owned(&CIFAR100_COARSE), records, coarse),
+    }
+}
+
+fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
+    let path = folder.join(format!("{part}.labels"));
+    let labels = map(&path)?;
+    if labels.len() != 2 * count {
+        let problem =
+            format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
+        return Err(Error::format(path, None, problem));
+    }
+    let path = folder.join(format!("{part}.webpstrips"));
+    let tile = Tile { width: SHAPE.width, height: SHAPE.height, record: LAYOUT100.record() };
+    let plane = SHAPE.width * SHAPE.height;
+    let records = unpack(&path, &map(&path)?, tile, count, |index, pixels, record| {
+        let (head, planes) = record.split_at_mut(LAYOUT100.skip);
+        head.copy_from_slice(&labels[2 * index..2 * index + 2]);
+        for (at, pixel) in pixels.chunks_exact(3).enumerate() {
+            for channel in 0..3 {
+                planes[channel * plane + at] = pixel[channel];
+            }
+        }
+    })?;
+    Records::new(vec![(path, Bytes::Owned(records))], LAYOUT100, Count::Exactly(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::real;
+    use crate::{ImageStore, Items};
+    use sha2::{Digest, Sha256};
+    use std::fs::{self, File};
+    use std::io::{Seek, SeekFrom, Write};
+
+    /// Official sizes, zeros inside: holes on the disk.
+    fn hollow(folder: &Path, files: &[(&str, u64)]) {
+        for (file, size) in files {
+            File::create(folder.join(file)).unwrap().set_len(*size).unwrap();
+        }
+    }
+
+    fn write(folder: &Path, file: &str, at: u64, bytes: &[u8]) {
+        let mut file = File::options().write(true).open(folder.join(file)).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(bytes).unwrap();
+    }
+
+    fn message<T>(result: Result<T>) -> String {
+        result.err().expect("an error").to_string()
+    }
+
+    #[test]
+    fn cifar10_is_read_in_file_order() {
+        let folder = tempfile::tempdir().unwrap();
+        hollow(folder.path(), &FILES10.map(|file| (file, 30_730_000)));
+        write(folder.path(), "data_batch_2.bin", 3 * 3073, &[7, 1]);
+        write(folder.path(), "data_batch_2.bin", 3 * 3073 + 1 + 1024, &[2]);
+        write(folder.path(), "data_batch_2.bin", 3 * 3073 + 1 + 2048, &[3]);
+        let splits = cifar10(folder.path()).unwrap();
+        assert_eq!((splits.train.len(), splits.test.as_ref().unwrap().len()), (50_000, 10_000));
+        assert_eq!((splits.train.given()[10_003], splits.train.classes()[7].as_str()), (7, "horse"));
+        let Items::Images(store) = splits.train.items() else { panic!("pictures") };
+        assert_eq!(store.load(10_003).unwrap().pixels[..4], [1, 2, 3, 0]);
+
+        write(folder.path(), "data_batch_4.bin", 77 * 3073, &[10]);
+        let said = message(cifar10(folder.path()));
+        assert!(said.contains("data_batch_4.bin, record 77") && said.contains("label 10"), "{said}");
+    }
+
+    #[test]
+    fn files_of_wrong_size_or_absent_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(message(cifar10(folder.path())).contains("data_batch_1.bin"));
+        for size in [0, 1, 30_729_999, 30_730_001, 30_726_927] {
+            hollow(folder.path(), &FILES10.map(|file| (file, 30_730_000)));
+            hollow(folder.path(), &[("data_batch_3.bin", size)]);
+            let said = message(cifar10(folder.path()));
+            assert!(said.contains("data_batch_3.bin"), "{said}");
+        }
+        hollow(folder.path(), &[("train.bin", 153_700_000), ("test.bin", 30_739_999)]);
+        assert!(message(cifar100(folder.path(), Labels::Fine)).contains("test.bin"));
+    }
+
+    #[test]
+    fn cifar100_has_coarse_and_fine_labels() {
+        let folder = tempfile::tempdir().unwrap();
+        hollow(folder.path(), &[("train.bin", 153_700_000), ("test.bin", 30_740_000)]);
+        write(folder.path(), "train.bin", 3074, &[11, 99]);
+        assert_eq!(cifar100(folder.path(), Labels::Fine).unwrap().train.given()[1], 99);
+        let coarse = cifar100(folder.path(), Labels::Coarse).unwrap().train;
+        assert_eq!((coarse.given()[1], coarse.classes().len()), (11, 20));
+        write(folder.path(), "test.bin", 5 * 3074, &[0, 100]);
+        assert!(message(cifar100(folder.path(), Labels::Coarse)).contains("test.bin, record 5"));
+        write(folder.path(), "test.bin", 5 * 3074, &[20, 0]);
+        assert!(message(cifar100(folder.path(), Labels::Fine)).contains("test.bin, record 5"));
+    }
+
+    #[test]
+    fn packed_labels_of_wrong_size_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        hollow(folder.path(), &[("train.labels", 99_998)]);
+        assert!(message(cifar100_packed(folder.path(), Labels::Fine)).contains("train.labels"));
+        hollow(folder.path(), &[("train.labels", 100_000), ("train.webpstrips", 1 << 20)]);
+        assert!(message(cifar100_packed(folder.path(), Labels::Fine)).contains("train.webpstrips"));
+    }
+
+    #[test]
+    fn packed_cifar100_unpacks_to_the_official_files() {
+        let Some(folder) = real("cifar100/train.webpstrips") else { return };
+        let folder = folder.parent().unwrap();
+        let copy = tempfile::tempdir().unwrap();
+        for (part, count, sha256) in [
+            ("train", 50_000, "f31298fc616915fa142368359df1c4ca2ae984d6915ca468b998a5ec6aeebf29"),
+            ("test", 10_000, "d8b1e6b7b3bee4020055f0699b111f60b1af1e262aeb93a0b659061746f8224a"),
+        ] {
+            let records = packed(folder, part, count).unwrap();
+            let coarse = records.labels(20, |head| head[0].into()).unwrap();
+            let fine = records.labels(100, |head| head[1].into()).unwrap();
+            let mut bytes = Vec::with_capacity(count * LAYOUT100.record());
+            for i in 0..records.len() {
+                bytes.extend([coarse[i] as u8, fine[i] as u8]);
+                bytes.extend_from_slice(&records.bytes(i).unwrap());
+            }
+            assert_eq!(format!("{:x}", Sha256::digest(&bytes)), sha256, "{part}");
+            fs::write(copy.path().join(format!("{part}.bin")), bytes).unwrap();
+        }
+        let packed = choose("cifar100-test", packed(folder, "test", 10_000).unwrap(), Labels::Fine).unwrap();
+        let official = cifar100(copy.path(), Labels::Fine).unwrap().test.unwrap();
+        assert_eq!(packed.fingerprint().unwrap(), official.fingerprint().unwrap());
+        let (Items::Images(a), Items::Images(b)) = (packed.items(), official.items()) else {
+            panic!("pictures")
+        };
+        assert_eq!(a.load(4_321).unwrap(), b.load(4_321).unwrap());
+    }
+
+    #[test]
+    fn real_cifar10_fits_the_labels_of_cifar10n() {
+        use crate::known::{HumanLabels, open};
+        let (Some(_), Some(table)) = (real("cifar10/data_batch_5.bin"), real("cifar-n/cifar10n_labels.npy"))
+        else {
+            return;
+        };
+        let folders = std::env::var_os("NEGSCALE_DATA").unwrap_or_default();
+        let train = open("cifar10", &std::env::split_paths(&folders).collect::<Vec<_>>()).unwrap().train;
+        let Items::Images(store) = train.items() else { panic!("pictures") };
+        let mut hash = Sha256::new();
+        for i in 0..10_000 {
+            hash.update([train.given()[i] as u8]);
+            hash.update(store.bytes(i).unwrap());
+        }
+        let first_batch = "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5";
+        assert_eq!(format!("{:x}", hash.finalize()), first_batch);
+        HumanLabels::Worse.lay_over(&train, &table).unwrap();
+    }
+}

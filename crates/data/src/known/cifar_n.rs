@@ -1,0 +1,256 @@
+//! CIFAR-10N and CIFAR-100N (Wei et al., ICLR 2022): labels that people gave to the training pictures of CIFAR.
+//!
+//! `cifar10n_labels.npy` is a table of bytes with the columns clean, aggre, worse, random1, random2, random3;
+//! `cifar100n_labels.npy` has clean fine, noisy fine, clean coarse, noisy coarse. Row i belongs to training picture i in
+//! official order. The clean column is compared with the labels of the data set, row by row, so that a set in another order
+//! is noticed.
+//!
+//! | table | wrong labels |
+//! |---|---|
+//! | aggre | 9.01 % |
+//! | worse | 40.21 % |
+//! | random1, random2, random3 | 17.23 %, 18.12 %, 17.64 % |
+//! | noisy (CIFAR-100, fine) | 40.20 % |
+//! | noisy-coarse (CIFAR-100, coarse) | 26.40 % |
+
+use super::npy::Npy;
+use super::{Place, find};
+use crate::{Dataset, Error, Result};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Which labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HumanLabels {
+    /// CIFAR-10N: majority of three.
+    Aggregate,
+    /// CIFAR-10N: a wrong one of the three, where there is one.
+    Worse,
+    /// CIFAR-10N: the first person's.
+    Random1,
+    /// CIFAR-10N: the second person's.
+    Random2,
+    /// CIFAR-10N: the third person's.
+    Random3,
+    /// CIFAR-100N, fine.
+    Fine,
+    /// CIFAR-100N, coarse.
+    Coarse,
+}
+
+use HumanLabels::*;
+
+/// What a table says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HumanColumns {
+    /// Labels given by people.
+    pub noisy: Vec<u32>,
+    /// The labels of CIFAR.
+    pub clean: Vec<u32>,
+}
+
+impl HumanLabels {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Aggregate, Worse, Random1, Random2, Random3, Fine, Coarse];
+
+    /// Its name in texts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Aggregate => "aggre",
+            Worse => "worse",
+            Random1 => "random1",
+            Random2 => "random2",
+            Random3 => "random3",
+            Fine => "noisy",
+            Coarse => "noisy-coarse",
+        }
+    }
+
+    /// The file that holds them.
+    pub fn file(self) -> &'static str {
+        if matches!(self, Fine | Coarse) { "cifar100n_labels.npy" } else { "cifar10n_labels.npy" }
+    }
+
+    /// Number of classes.
+    pub fn classes(self) -> usize {
+        match self {
+            Fine => 100,
+            Coarse => 20,
+            _ => 10,
+        }
+    }
+
+    /// Columns of the file, then those of the clean and of the noisy labels.
+    fn columns(self) -> (usize, usize, usize) {
+        match self {
+            Fine => (4, 0, 1),
+            Coarse => (4, 2, 3),
+            _ => (6, 0, 1 + self as usize),
+        }
+    }
+
+    /// Looks for the file in the folders, directly or below `cifar-n`.
+    pub fn find(self, folders: &[PathBuf]) -> Result<PathBuf> {
+        let file = self.file();
+        let place = Place { folders: &["cifar-n", "."], files: std::slice::from_ref(&file) };
+        find(file.trim_end_matches("_labels.npy"), &[place], folders).map(|(_, folder)| folder.join(file))
+    }
+
+    /// Reads both columns.
+    pub fn read(self, path: &Path) -> Result<HumanColumns> {
+        let table = Npy::open(path, "|u1", 1)?;
+        let (columns, clean, noisy) = self.columns();
+        if table.columns != columns {
+            let problem = format!("{} columns, but {} has {columns}", table.columns, self.file());
+            return Err(Error::format(path, None, problem));
+        }
+        let column = |column| table.labels(column, self.classes());
+        Ok(HumanColumns { noisy: column(noisy)?, clean: column(clean)? })
+    }
+
+    /// The training set, pictures or embeddings, with these labels as given and CIFAR's as the truth.
+    pub fn lay_over(self, train: &Dataset, path: &Path) -> Result<Dataset> {
+        let HumanColumns { noisy, clean } = self.read(path)?;
+        let wrong = |problem| Err(Error::Labels { dataset: train.name().to_owned(), problem });
+        if train.classes().len() != self.classes() {
+            let (has, needs) = (train.classes().len(), self.classes());
+            return wrong(format!(
+                "{has} classes, but `{}` of {} is for {needs}",
+                self.name(),
+                path.display()
+            ));
+        }
+        let truth = train.truth().unwrap_or(train.given());
+        if truth.len() != clean.len() {
+            let (rows, items) = (clean.len(), truth.len());
+            return wrong(format!(
+                "{items} items, but {} has {rows} rows: one per training picture",
+                path.display()
+            ));
+        }
+        if let Some(at) = (0..clean.len()).find(|&at| clean[at] != truth[at]) {
+            return wrong(format!(
+                "item {at} has label {}, but row {at} of {} says that it is {}: is the set in CIFAR's official order?",
+                truth[at],
+                path.display(),
+                clean[at]
+            ));
+        }
+        train.with_noise(noisy)
+    }
+}
+
+impl FromStr for HumanLabels {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Ok(match text {
+            "aggre" | "aggregate" => Aggregate,
+            "worse" | "worst" => Worse,
+            "random1" => Random1,
+            "random2" => Random2,
+            "random3" => Random3,
+            "noisy" | "noisy-fine" | "fine" => Fine,
+            "noisy-coarse" | "coarse" => Coarse,
+            _ => {
+                let names: Vec<_> = Self::ALL.iter().map(|labels| labels.name()).collect();
+                let requirement = format!("one of {}", names.join(", "));
+                return Err(Error::Setting { what: "human labels", value: text.to_owned(), requirement });
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::npy::tests::npy;
+    use super::*;
+    use crate::known::{cifar, embeddings, owned, real};
+    use crate::{FeatureStore, Items};
+    use std::sync::Arc;
+
+    struct Nothing(usize);
+    impl FeatureStore for Nothing {
+        fn len(&self) -> usize {
+            self.0
+        }
+        fn dim(&self) -> usize {
+            1
+        }
+        fn read(&self, _: usize, out: &mut [f32]) -> Result<()> {
+            out.fill(0.0);
+            Ok(())
+        }
+    }
+
+    fn ten(labels: Vec<u32>) -> Dataset {
+        let items = Items::Features(Arc::new(Nothing(labels.len())));
+        Dataset::new("ten", owned(&cifar::CIFAR10), items, labels, None).unwrap()
+    }
+
+    #[test]
+    fn every_name_is_read_back() {
+        for labels in HumanLabels::ALL {
+            assert_eq!(labels.name().parse::<HumanLabels>().unwrap(), labels);
+        }
+        assert_eq!("worst".parse::<HumanLabels>().unwrap(), Worse);
+        assert!("best".parse::<HumanLabels>().unwrap_err().to_string().contains("aggre, worse"));
+    }
+
+    #[test]
+    fn another_order_is_noticed_at_the_first_row_that_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cifar10n_labels.npy");
+        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 8, 7, 9, 9, 1])).unwrap();
+        let noisy = Worse.lay_over(&ten(vec![6, 9]), &path).unwrap();
+        assert_eq!((noisy.given(), noisy.truth().unwrap()), ([4, 7].as_slice(), [6, 9].as_slice()));
+        assert_eq!(Random3.lay_over(&ten(vec![6, 9]), &path).unwrap().given(), [6, 1]);
+        // Laid over once more, it is compared with the truth, not with the labels people gave.
+        assert_eq!(Aggregate.lay_over(&noisy, &path).unwrap().given(), [6, 8]);
+        let message = Worse.lay_over(&ten(vec![6, 3]), &path).unwrap_err().to_string();
+        assert!(message.contains("item 1 has label 3") && message.contains("it is 9"), "{message}");
+        assert!(Worse.lay_over(&ten(vec![6, 9, 9]), &path).unwrap_err().to_string().contains("2 rows"));
+        assert!(Fine.lay_over(&ten(vec![6, 9]), &path).is_err());
+
+        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 10, 7, 9, 9, 1])).unwrap();
+        let message = Aggregate.read(&path).unwrap_err().to_string();
+        assert!(message.contains("cifar10n_labels.npy, row 1") && message.contains("label 10"), "{message}");
+    }
+
+    fn rate(noisy: &[u32], clean: &[u32]) -> f64 {
+        let wrong = noisy.iter().zip(clean).filter(|(a, b)| a != b).count();
+        (1e4 * wrong as f64 / noisy.len() as f64).round() / 100.0
+    }
+
+    #[test]
+    fn rates_are_those_published() {
+        let Some(path) = real("cifar-n/cifar10n_labels.npy") else { return };
+        let folders = [path.parent().unwrap().to_owned()];
+        let rates = HumanLabels::ALL.map(|labels| {
+            let HumanColumns { noisy, clean } = labels.read(&labels.find(&folders).unwrap()).unwrap();
+            rate(&noisy, &clean)
+        });
+        assert_eq!(rates, [9.01, 40.21, 17.23, 18.12, 17.64, 40.20, 26.40]);
+    }
+
+    #[test]
+    fn tables_fit_the_embeddings_and_the_packed_pictures_row_by_row() {
+        let Some(path) = real("cifar-n/cifar10n_labels.npy") else { return };
+        let tables = path.parent().unwrap();
+        if let Some(file) = real("embeddings/cifar10_labels.npy") {
+            let folder = file.parent().unwrap();
+            let ten = embeddings::cifar10(folder).unwrap();
+            let worse = Worse.lay_over(&ten.train, &path).unwrap();
+            assert_eq!(rate(worse.given(), worse.truth().unwrap()), 40.21);
+            let hundred = embeddings::cifar100(folder).unwrap();
+            Fine.lay_over(&hundred.train, &tables.join(Fine.file())).unwrap();
+            let reversed: Vec<usize> = (0..50_000).rev().collect();
+            assert!(Worse.lay_over(&ten.train.subset(&reversed).unwrap(), &path).is_err());
+        }
+        if let Some(file) = real("cifar100/train.webpstrips") {
+            let coarse = cifar::cifar100_packed(file.parent().unwrap(), cifar::Labels::Coarse).unwrap();
+            let noisy = Coarse.lay_over(&coarse.train, &tables.join(Coarse.file())).unwrap();
+            assert_eq!(rate(noisy.given(), noisy.truth().unwrap()), 26.40);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Pictures as records of one size in a few files: what CIFAR, Animal-10N's binary form and the MNIST family share.
+//!
+//! Record i of a file lies at `head + i * (skip + w * h * c)`, so a picture costs one look at mapped memory, and a file is
+//! never read whole. A mapped file must not be cut short while it is in use; the system ends a program that reads past its end.
+
+use crate::{Error, Image, ImageStore, Result, Shape};
+use memmap2::Mmap;
+use std::borrow::Cow;
+use std::fs::File;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file, mapped where that is possible.
+pub(crate) enum Bytes {
+    /// A file in its place.
+    Mapped(Mmap),
+    /// What had to be unpacked.
+    Owned(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Maps a file into memory; an empty one is an error.
+pub(crate) fn map(path: &Path) -> Result<Bytes> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let about = file.metadata().map_err(|e| Error::io(path, e))?;
+    if !about.is_file() {
+        return Err(Error::format(path, None, "not a file"));
+    }
+    if about.len() == 0 {
+        return Err(Error::format(path, None, "the file is empty; copy or download it again"));
+    }
+    // SAFETY: the map is only read. As the module says, whoever shortens the file meanwhile ends the program.
+    let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))?;
+    Ok(Bytes::Mapped(map))
+}
+
+/// Where things are in a file of records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// Bytes before the first record.
+    pub head: usize,
+    /// Bytes of a record before its pixels.
+    pub skip: usize,
+    /// Size of every picture.
+    pub shape: Shape,
+}
+
+impl Layout {
+    /// Bytes per record.
+    pub fn record(&self) -> usize {
+        self.skip + self.shape.len()
+    }
+}
+
+/// How many records a file must hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Count {
+    /// Exactly so many, as the official set has.
+    Exactly(usize),
+    /// Any whole number but none.
+    Any,
+}
+
+struct Part {
+    path: PathBuf,
+    bytes: Bytes,
+    /// Records before this part.
+    start: usize,
+    len: usize,
+}
+
+/// Records of one size, channel by channel, from one or several files.
+pub(crate) struct Records {
+    parts: Vec<Part>,
+    layout: Layout,
+}
+
+impl Records {
+    /// Records of mapped files, in their order.
+    pub fn open(paths: &[PathBuf], layout: Layout, count: Count) -> Result<Self> {
+        let parts = paths.iter().map(|path| Ok((path.clone(), map(path)?))).collect::<Result<_>>()?;
+        Self::new(parts, layout, count)
+    }
+
+    /// Records in bytes that are there already; a path is where they came from.
+    pub fn new(files: Vec<(PathBuf, Bytes)>, layout: Layout, count: Count) -> Result<Self> {
+        let record = layout.record();
+        let mut parts: Vec<Part> = Vec::with_capacity(files.len());
+        let mut start = 0;
+        for (path, bytes) in files {
+            let body = bytes.len().saturating_sub(layout.head);
+            let len = body / record;
+            let problem = match count {
+                Count::Exactly(n) if bytes.len() != layout.head + n * record => {
+                    format!(
+                        "{} bytes, but {n} records of {record} are {}",
+                        bytes.len(),
+                        layout.head + n * record
+                    )
+                }
+                Count::Any if len == 0 || !body.is_multiple_of(record) => {
+                    let rest = body % record;
+                    format!(
+                        "{} bytes are {len} records of {record} and {rest} bytes of record {len}",
+                        bytes.len()
+                    )
+                }
+                _ => {
+                    parts.push(Part { path, bytes, start, len });
+                    start += len;
+                    continue;
+                }
+            };
+            return Err(Error::format(path, None, problem + "; copy or download the file again"));
+        }
+        Ok(Self { parts, layout })
+    }
+
+    fn records(&self) -> impl Iterator<Item = (&Part, usize, &[u8])> {
+        self.parts.iter().flat_map(|part| {
+            let records = part.bytes[self.layout.head..].chunks_exact(self.layout.record());
+            records.take(part.len).enumerate().map(move |(i, record)| (part, i, record))
+        })
+    }
+
+    /// The labels that `read` finds in the bytes before the pixels, all below `classes`.
+    pub fn labels(&self, classes: usize, read: impl Fn(&[u8]) -> u32) -> Result<Vec<u32>> {
+        self.records()
+            .map(|(part, i, record)| {
+                let label = read(&record[..self.layout.skip]);
+                if (label as usize) < classes {
+                    return Ok(label);
+                }
+                let problem = format!(
+                    "label {label}, but the classes are 0 to {}; is this another data set?",
+                    classes - 1
+                );
+                Err(Error::format(&part.path, format!("record {i}"), problem))
+            })
+            .collect()
+    }
+
+    fn find(&self, index: usize) -> Result<(&Part, &[u8])> {
+        let part = self.parts.iter().find(|part| index < part.start + part.len);
+        let Some(part) = part else {
+            let path = self.parts.first().map(|part| part.path.clone()).unwrap_or_default();
+            return Err(Error::format(path, None, format!("no record {index}: there are {}", self.len())));
+        };
+        let at = self.layout.head + (index - part.start) * self.layout.record() + self.layout.skip;
+        Ok((part, &part.bytes[at..at + self.layout.shape.len()]))
+    }
+}
+
+impl ImageStore for Records {
+    fn len(&self) -> usize {
+        self.parts.last().map_or(0, |part| part.start + part.len)
+    }
+    fn load(&self, index: usize) -> Result<Image> {
+        Ok(Image::from_planes(self.layout.shape, self.find(index)?.1))
+    }
+    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
+        Ok(Cow::Borrowed(self.find(index)?.1))
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        let (part, _) = self.find(index).ok()?;
+        Some(format!("{}, record {}", part.path.display(), index - part.start))
+    }
+    fn shape(&self) -> Option<Shape> {
+        Some(self.layout.shape)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: Layout = Layout { head: 2, skip: 1, shape: Shape { width: 2, height: 1, channels: 3 } };
+
+    fn records(bytes: Vec<u8>, count: Count) -> Result<Records> {
+        Records::new(vec![("a.bin".into(), Bytes::Owned(bytes))], TINY, count)
+    }
+
+    #[test]
+    fn records_of_several_files_count_on_and_planes_become_pixels() {
+        let first = [vec![0, 0], vec![4, 1, 2, 3, 4, 5, 6]].concat();
+        let second = [vec![0, 0], vec![5, 11, 12, 13, 14, 15, 16], vec![6, 21, 22, 23, 24, 25, 26]].concat();
+        let files = vec![("a".into(), Bytes::Owned(first)), ("b".into(), Bytes::Owned(second))];
+        let store = Records::new(files, TINY, Count::Any).unwrap();
+        assert_eq!(store.len(), 3);
+        assert_eq!(store.labels(7, |head| head[0].into()).unwrap(), [4, 5, 6]);
+        assert_eq!(store.load(0).unwrap().pixels, [1, 3, 5, 2, 4, 6]);
+        assert_eq!(store.load(2).unwrap().pixels, [21, 23, 25, 22, 24, 26]);
+        assert_eq!(store.bytes(1).unwrap().as_ref(), [11, 12, 13, 14, 15, 16]);
+        assert_eq!(store.origin(2).unwrap(), "b, record 1");
+        assert!(store.load(3).unwrap_err().to_string().contains("no record 3"));
+    }
+
+    #[test]
+    fn a_label_out_of_range_names_file_and_record() {
+        let store = records(vec![0, 0, 1, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0], Count::Any).unwrap();
+        let message = store.labels(9, |head| head[0].into()).unwrap_err().to_string();
+        assert!(message.contains("a.bin, record 1") && message.contains("label 9"), "{message}");
+    }
+
+    #[test]
+    fn sizes_that_are_no_whole_records_are_errors() {
+        for (bytes, count) in
+            [(0, Count::Any), (2, Count::Any), (8, Count::Any), (10, Count::Any), (9, Count::Exactly(2))]
+        {
+            let Err(error) = records(vec![0; bytes], count) else { panic!("{bytes} bytes were taken") };
+            assert!(error.to_string().contains("a.bin"), "{error}");
+        }
+        assert_eq!(records(vec![0; 16], Count::Exactly(2)).map(|r| r.len()).unwrap(), 2);
+    }
+
+    #[test]
+    fn an_empty_file_and_a_folder_cannot_be_mapped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("empty.bin");
+        File::create(&path).unwrap();
+        assert!(map(&path).err().unwrap().to_string().contains("empty.bin"));
+        assert!(map(folder.path()).is_err());
+        assert!(map(&folder.path().join("absent")).is_err());
+    }
+}
