@@ -5,9 +5,11 @@
 //! [`draw`], so that order, threads and resuming change nothing.
 
 pub mod dataset;
+pub mod decode;
 pub mod draw;
 mod error;
 pub mod image;
+pub mod own;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
