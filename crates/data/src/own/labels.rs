@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn labels_that_cannot_be_classes_are_refused() {
-        for words in [&["-1", "1"][..], &["0.5"], &["nan", "a"], &["99999999999"], &[]] {
-            assert!(Vocabulary::of(&[&column(words)]).is_err() == !words.is_empty() || words.is_empty());
+        for words in [&["-1", "1"][..], &["0.5"], &["nan", "a"], &["99999999999"]] {
+            assert!(Vocabulary::of(&[&column(words)]).is_err(), "{words:?}");
         }
         assert!(Vocabulary::named(vec!["a".into(), "a".into()]).unwrap_err().contains("`a`"));
         let error = Vocabulary::of(&[&column(&["a"])]).unwrap().apply(&column(&["a", "b"])).unwrap_err();

@@ -127,7 +127,9 @@ fn parse_element(descr: &str) -> Result<Element, String> {
         (Some('S'), Some(size)) => (Kind::Text, size),
         (Some('U'), Some(size)) => (Kind::Unicode, 4 * size),
         _ => {
-            return not_read("is not read: f2, f4, f8, i1 to i8, u1 to u8 and b1 are, and for labels S and U");
+            return not_read(
+                "is not read: f2, f4, f8, i1 to i8, u1 to u8 and b1 are, and for labels S and U",
+            );
         }
     };
     Ok(Element { kind, size, big_endian: order == '>' })

@@ -17,7 +17,7 @@ use super::block::Block;
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part, Skipped, TESTS, files};
+use super::{OwnOptions, Part, Skipped, files};
 use crate::decode::decode;
 use crate::{Error, Image, ImageStore, Items, Result};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
@@ -29,71 +29,6 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// Shards of the training part, and of the test part.
-type Shards = (Vec<PathBuf>, Option<Vec<PathBuf>>);
-
-/// The shards in a folder or in its `data`, if there are any; `train-...` and `test-...` by their names.
-pub(super) fn find(root: &Path) -> Result<Option<Shards>> {
-    for folder in [root.to_owned(), root.join("data")] {
-        let Ok(list) = std::fs::read_dir(&folder) else { continue };
-        let mut all = Vec::new();
-        for entry in list {
-            let path = entry.map_err(|e| Error::io(&folder, e))?.path();
-            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if path.extension().is_some_and(|e| e == "parquet") && !hidden {
-                all.push(path);
-            }
-        }
-        all.sort_unstable();
-        let of = |split: &str| -> Vec<PathBuf> {
-            let begins = |path: &&PathBuf| {
-                let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
-                stem.strip_prefix(split).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
-            };
-            all.iter().filter(begins).cloned().collect()
-        };
-        let train = of("train");
-        if !train.is_empty() {
-            let test = TESTS.iter().map(|split| of(split)).find(|shards| !shards.is_empty());
-            for shards in [Some(&train), test.as_ref()].into_iter().flatten() {
-                check_complete(&folder, shards)?;
-            }
-            return Ok(Some((train, test)));
-        }
-        if !all.is_empty() {
-            check_complete(&folder, &all)?;
-            return Ok(Some((all, None)));
-        }
-    }
-    Ok(None)
-}
-
-/// `x-00001-of-00003` says how many shards there should be.
-fn check_complete(folder: &Path, shards: &[PathBuf]) -> Result<()> {
-    for shard in shards {
-        let stem = shard.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
-        let Some((begin, total)) = stem.rsplit_once("-of-") else { continue };
-        let Some((split, _)) = begin.rsplit_once('-') else { continue };
-        let digits: String = total.chars().take_while(char::is_ascii_digit).collect();
-        let Ok(total) = digits.parse::<usize>() else { continue };
-        let alike = |path: &&PathBuf| {
-            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-            name.strip_prefix(split).is_some_and(|rest| rest.contains(&format!("-of-{digits}")))
-        };
-        let there = shards.iter().filter(alike).count();
-        if there != total {
-            return Err(Error::format(
-                folder,
-                None,
-                format!(
-                    "{there} of {total} shards `{split}-...-of-{digits}.parquet` are there: add the others"
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
 
 /// Runs what may fail or panic on malformed pages.
 fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
