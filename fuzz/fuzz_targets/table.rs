@@ -7,5 +7,9 @@ use std::path::Path;
 fuzz_target!(|data: &[u8]| {
     let Some((choice, text)) = data.split_first() else { return };
     let label = (choice & 2 != 0).then_some("label");
-    let _ = from_reader(Path::new("fuzz"), text, Layout { unlabelled: choice & 1 != 0, label, ..Layout::default() });
+    let _ = from_reader(
+        Path::new("fuzz"),
+        text,
+        Layout { unlabelled: choice & 1 != 0, label, ..Layout::default() },
+    );
 });

@@ -1,5 +1,7 @@
 //! The user's own data, from files as users have them.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy knows test functions, but not those that they call
+
 use image::{GrayImage, Luma, Rgb, RgbImage};
 use negscale_data::own::{self, Form, OwnOptions, Skipped};
 use negscale_data::{Dataset, Items, Shape, Splits};

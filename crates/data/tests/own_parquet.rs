@@ -1,5 +1,7 @@
 //! Parquet written here: other layouts of columns, and files that are damaged or lie.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy knows test functions, but not those that they call
+
 use negscale_data::own::{self, OwnOptions};
 use negscale_data::{Items, Splits};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};

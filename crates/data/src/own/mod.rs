@@ -5,7 +5,7 @@
 //! | folder + table | `metadata.csv` or `metadata.jsonl` in it, or in its `train` | [`metadata`] |
 //! | Parquet | a `.parquet` file, or a folder with some (or with `data/*.parquet`) | [`parquet`] |
 //! | ImageFolder | folders of pictures, one a class; or those below `train`, `test`, `val`, `valid`, `validation` | [`folder`] |
-//! | arrays | `.npy`, `.npz`, `.safetensors`, `.csv` | [`arrays`] |
+//! | arrays | `.npy`, `.npz`, `.safetensors`, `.csv` | `arrays` |
 //!
 //! Every format yields parts (items, labels as they stand in the file, names of classes if the format has them); one place,
 //! [`open`], turns the labels of all parts into classes by one [vocabulary](labels).
