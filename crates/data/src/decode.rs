@@ -1,45 +1,45 @@
-//! Encoded pictures (JPEG, PNG, WebP) into [`Image`].
+//! Encoded pictures (JPEG, PNG, WebP) become [`Image`]s in their own size.
 //!
-//! Grey stays one channel, everything else becomes red, green and blue; transparency is dropped, 16-bit values are reduced to
-//! 8 bits, and a camera's rotation mark is not obeyed (as the usual Python loaders do it). The size in the header is checked
-//! before anything is allocated: a hostile file can claim any size.
+//! Grey pictures stay grey (one channel), an alpha channel is dropped without blending, 16 bits are reduced to 8. The size is
+//! checked against [`MAX_PIXELS`] before any pixel is allocated, so a small file that claims to be huge costs nothing.
 
 use crate::{Error, Image, Result, Shape};
-use image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
+use ::image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
 use std::io::Cursor;
 use std::path::Path;
 
-/// The largest picture that is decoded, in pixels.
-pub const MAX_PIXELS: u64 = 64 << 20;
+/// The most pixels a picture may have: 64 megapixels.
+pub const MAX_PIXELS: u64 = 64_000_000;
 
-/// Bytes that a decoder may use: four 16-bit channels of the largest picture.
-const MAX_ALLOCATION: u64 = MAX_PIXELS * 8;
-
-/// The picture that `bytes` encode. The kind is told by the content; `name` is for messages.
-pub fn decode(name: &Path, bytes: &[u8]) -> Result<Image> {
-    let wrong = |problem: String| Error::format(name, None, problem);
+/// Decodes a picture; what it is, is told by its first bytes, not by the name. `path` is for messages only.
+pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {
+    let broken = |problem: String| Error::format(path, None, problem);
     if bytes.is_empty() {
-        return Err(wrong(
-            "the file is empty where a picture should be; copy it again or leave it out".into(),
-        ));
+        return Err(broken("the picture is empty (0 bytes): replace or remove it".into()));
     }
-    let unreadable = |source: image::ImageError| {
-        wrong(format!("not a readable JPEG, PNG or WebP picture ({source}); convert it or leave it out"))
-    };
     let mut reader =
-        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Error::io(name, e))?;
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Error::io(path, e))?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_ALLOCATION);
+    // Eight bytes a pixel is the widest that the three formats have.
+    limits.max_alloc = Some(MAX_PIXELS * 8);
     reader.limits(limits);
+    if reader.format().is_none() {
+        return Err(broken("not a picture that can be read: JPEG, PNG and WebP can".into()));
+    }
+    let unreadable = |e: ::image::ImageError| broken(format!("the picture cannot be decoded: {e}"));
     let decoder = reader.into_decoder().map_err(unreadable)?;
     let (width, height) = decoder.dimensions();
-    if width == 0 || height == 0 || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        let problem =
-            format!("{width} x {height} pixels: between 1 and {MAX_PIXELS} can be decoded; scale it down");
-        return Err(wrong(problem));
+    if width == 0 || height == 0 {
+        return Err(broken(format!("the picture is {width} x {height}: nothing in it")));
+    }
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        let most = MAX_PIXELS / 1_000_000;
+        return Err(broken(format!(
+            "the picture is {width} x {height}: more than {most} megapixels; make it smaller"
+        )));
     }
     let grey =
-        matches!(decoder.color_type(), ColorType::L8 | ColorType::L16 | ColorType::La8 | ColorType::La16);
+        matches!(decoder.color_type(), ColorType::L8 | ColorType::La8 | ColorType::L16 | ColorType::La16);
     let picture = DynamicImage::from_decoder(decoder).map_err(unreadable)?;
     let (channels, pixels) =
         if grey { (1, picture.into_luma8().into_raw()) } else { (3, picture.into_rgb8().into_raw()) };
@@ -49,96 +49,88 @@ pub fn decode(name: &Path, bytes: &[u8]) -> Result<Image> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::{ExtendedColorType, ImageEncoder};
+    use ::image::{GrayImage, ImageFormat, Rgb, RgbImage, RgbaImage};
+    use proptest::prelude::*;
 
-    fn png(width: u32, height: u32, colour: ExtendedColorType, bytes: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        image::codecs::png::PngEncoder::new(&mut out).write_image(bytes, width, height, colour).unwrap();
-        out
+    fn encoded(picture: DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut out = Cursor::new(Vec::new());
+        picture.write_to(&mut out, format).unwrap();
+        out.into_inner()
     }
 
-    fn pixels(bytes: &[u8]) -> (usize, Vec<u8>) {
-        let image = decode(Path::new("a.png"), bytes).unwrap();
-        (image.shape.channels, image.pixels)
-    }
-
-    #[test]
-    fn grey_stays_grey_and_alpha_is_dropped() {
-        assert_eq!(pixels(&png(2, 1, ExtendedColorType::L8, &[3, 250])), (1, vec![3, 250]));
-        assert_eq!(pixels(&png(2, 1, ExtendedColorType::La8, &[3, 0, 250, 9])), (1, vec![3, 250]));
-        assert_eq!(pixels(&png(1, 1, ExtendedColorType::Rgb8, &[1, 2, 3])), (3, vec![1, 2, 3]));
-        assert_eq!(pixels(&png(1, 1, ExtendedColorType::Rgba8, &[1, 2, 3, 0])), (3, vec![1, 2, 3]));
+    fn decoded(bytes: &[u8]) -> Image {
+        decode(Path::new("a.png"), bytes).unwrap()
     }
 
     #[test]
-    fn sixteen_bits_become_eight() {
-        let values: Vec<u8> = [0u16, 0x8080, 0xffff].iter().flat_map(|v| v.to_ne_bytes()).collect();
-        assert_eq!(pixels(&png(3, 1, ExtendedColorType::L16, &values)), (1, vec![0, 128, 255]));
-        assert_eq!(pixels(&png(1, 1, ExtendedColorType::Rgb16, &values)), (3, vec![0, 128, 255]));
+    fn colour_keeps_its_pixels_and_grey_its_one_channel() {
+        let colour = RgbImage::from_fn(5, 3, |x, y| Rgb([x as u8, y as u8, 200]));
+        let got = decoded(&encoded(colour.clone().into(), ImageFormat::Png));
+        assert_eq!(got.shape, Shape { width: 5, height: 3, channels: 3 });
+        assert_eq!(got.pixels, colour.into_raw());
+        let grey = GrayImage::from_fn(2, 4, |x, y| ::image::Luma([(10 * x + y) as u8]));
+        let got = decoded(&encoded(grey.clone().into(), ImageFormat::Png));
+        assert_eq!(got.shape, Shape { width: 2, height: 4, channels: 1 });
+        assert_eq!(got.pixels, grey.into_raw());
     }
 
     #[test]
-    fn jpeg_and_webp_decode() {
-        let grey = [77u8; 64];
-        let mut jpeg = Vec::new();
-        image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 100)
-            .write_image(&grey, 8, 8, ExtendedColorType::L8)
-            .unwrap();
-        assert_eq!(pixels(&jpeg), (1, grey.to_vec()));
-        let colours: Vec<u8> = (0..48).collect();
-        let mut webp = Vec::new();
-        image::codecs::webp::WebPEncoder::new_lossless(&mut webp)
-            .write_image(&colours, 4, 4, ExtendedColorType::Rgb8)
-            .unwrap();
-        assert_eq!(pixels(&webp), (3, colours));
+    fn alpha_is_dropped_and_sixteen_bits_become_eight() {
+        let clear = RgbaImage::from_pixel(1, 1, ::image::Rgba([9, 8, 7, 0]));
+        assert_eq!(decoded(&encoded(clear.into(), ImageFormat::Png)).pixels, [9, 8, 7]);
+        let deep: DynamicImage =
+            ::image::ImageBuffer::<::image::Luma<u16>, _>::from_pixel(1, 1, ::image::Luma([0xFFFF])).into();
+        let got = decoded(&encoded(deep, ImageFormat::Png));
+        assert_eq!((got.shape.channels, got.pixels), (1, vec![255]));
     }
 
     #[test]
-    fn a_header_that_claims_too_many_pixels_is_refused() {
-        let mut hostile = png(1, 1, ExtendedColorType::L8, &[0]);
-        hostile[16..20].copy_from_slice(&60_000u32.to_be_bytes());
-        hostile[20..24].copy_from_slice(&60_000u32.to_be_bytes());
-        // The checksum of the header must fit, or the size is never looked at.
-        let mut crc = flate2::Crc::new();
-        crc.update(&hostile[12..29]);
-        hostile[29..33].copy_from_slice(&crc.sum().to_be_bytes());
-        let message = decode(Path::new("big.png"), &hostile).unwrap_err().to_string();
-        assert!(message.contains("big.png") && message.contains("60000 x 60000"), "{message}");
-    }
-
-    #[test]
-    fn broken_pictures_are_errors_that_name_the_file() {
-        let whole = png(8, 8, ExtendedColorType::L8, &[9; 64]);
-        for bytes in [&whole[..0], &whole[..5], &whole[..40], b"<html>not a picture</html>"] {
-            let message = decode(Path::new("cat/7.png"), bytes).unwrap_err().to_string();
-            assert!(message.contains("cat/7.png"), "{message}");
+    fn jpeg_and_webp_are_read() {
+        let flat: DynamicImage = RgbImage::from_pixel(16, 8, Rgb([120, 120, 120])).into();
+        for format in [ImageFormat::Jpeg, ImageFormat::WebP] {
+            let got = decoded(&encoded(flat.clone(), format));
+            assert_eq!(got.shape, Shape { width: 16, height: 8, channels: 3 });
+            assert!(got.pixels.iter().all(|&p| p.abs_diff(120) <= 2));
         }
     }
 
-    proptest::proptest! {
+    #[test]
+    fn a_picture_that_claims_too_many_pixels_is_refused_before_it_is_allocated() {
+        let mut bytes = encoded(GrayImage::new(1, 1).into(), ImageFormat::Png);
+        bytes[16..20].copy_from_slice(&60_000u32.to_be_bytes());
+        bytes[20..24].copy_from_slice(&60_000u32.to_be_bytes());
+        let crc = crc32(&bytes[12..29]);
+        bytes[29..33].copy_from_slice(&crc.to_be_bytes());
+        let error = decode(Path::new("big.png"), &bytes).unwrap_err().to_string();
+        assert!(error.contains("big.png") && error.contains("60000 x 60000"), "{error}");
+    }
+
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0u32, |crc, &byte| {
+            (0..8)
+                .fold(crc ^ u32::from(byte), |c, _| if c & 1 == 1 { 0xEDB8_8320 ^ (c >> 1) } else { c >> 1 })
+        })
+    }
+
+    #[test]
+    fn empty_truncated_and_foreign_bytes_are_errors_that_name_the_file() {
+        let whole =
+            encoded(RgbImage::from_fn(40, 40, |x, y| Rgb([x as u8, y as u8, 3])).into(), ImageFormat::Png);
+        for bytes in [&[][..], b"hello, this is text", &whole[..whole.len() / 2]] {
+            assert!(decode(Path::new("x/y.png"), bytes).unwrap_err().to_string().contains("x/y.png"));
+        }
+    }
+
+    proptest! {
         #[test]
-        fn damaged_pictures_never_panic(at in 0usize..600, byte: u8, kind in 0usize..3) {
-            let colours: Vec<u8> = (0..=191).collect();
-            let mut bytes = match kind {
-                0 => png(8, 8, ExtendedColorType::Rgb8, &colours),
-                1 => {
-                    let mut jpeg = Vec::new();
-                    let encoder = image::codecs::jpeg::JpegEncoder::new(&mut jpeg);
-                    encoder.write_image(&colours, 8, 8, ExtendedColorType::Rgb8).unwrap();
-                    jpeg
-                }
-                _ => {
-                    let mut webp = Vec::new();
-                    let encoder = image::codecs::webp::WebPEncoder::new_lossless(&mut webp);
-                    encoder.write_image(&colours, 8, 8, ExtendedColorType::Rgb8).unwrap();
-                    webp
-                }
-            };
+        fn damaged_pictures_never_panic(at in 0usize..400, value: u8, cut in 0usize..400, which in 0usize..3) {
+            let picture: DynamicImage = RgbImage::from_fn(9, 9, |x, y| Rgb([x as u8, y as u8, 3])).into();
+            let format = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP][which];
+            let mut bytes = encoded(picture, format);
             let length = bytes.len();
-            bytes[at % length] = byte;
-            if let Ok(image) = decode(Path::new("a"), &bytes) {
-                assert_eq!(image.pixels.len(), image.shape.len());
-            }
+            bytes[at % length] = value;
+            bytes.truncate(cut.max(1));
+            let _ = decode(Path::new("p"), &bytes);
         }
     }
 }

@@ -13,10 +13,13 @@ pub mod fetch;
 pub mod folders;
 pub mod image;
 pub mod inspect;
-pub mod noise;
 pub mod known;
+pub mod noise;
+mod open;
+pub mod own;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
 pub use image::{Image, Shape};
 pub use noise::{Noise, NoiseContext, NoiseSpec};
+pub use open::open;

@@ -1,0 +1,143 @@
+//! Embeddings or tables: one array file, and labels in it or beside it.
+//!
+//! In `.npz` and `.safetensors` arrays have names. Features are the one asked for, else the first of the usual names that is
+//! there, else the only array with two or more dimensions; labels and true labels likewise. `x_train`, `y_train`, `x_test`,
+//! `y_test` in one file (Keras's way) give both parts. Arrays of more than two dimensions are flattened to vectors.
+
+use super::array::Array;
+use super::labels::Column;
+use super::npz::Npz;
+use super::tensors::Tensors;
+use super::{OwnOptions, Part, label_file, npy, table};
+use crate::{Error, Items, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+const FEATURES: [&str; 8] = ["x", "X", "features", "embeddings", "embedding", "data", "x_train", "X_train"];
+const LABELS: [&str; 8] = ["y", "Y", "labels", "label", "targets", "target", "y_train", "Y_train"];
+const TRUTHS: [&str; 2] = ["true_labels", "true_label"];
+const TEST_FEATURES: [&str; 4] = ["x_test", "X_test", "test_features", "test_embeddings"];
+const TEST_LABELS: [&str; 4] = ["y_test", "Y_test", "test_labels", "test_label"];
+
+/// Extensions that are read here.
+pub(super) const EXTENSIONS: [&str; 4] = ["npy", "npz", "safetensors", "csv"];
+
+/// Named arrays, from either kind of file.
+enum Named {
+    Npz(Box<Npz>),
+    Tensors(Tensors),
+}
+
+impl Named {
+    fn names(&self) -> &[String] {
+        match self {
+            Named::Npz(file) => file.names(),
+            Named::Tensors(file) => file.names(),
+        }
+    }
+
+    fn array(&mut self, name: &str) -> Result<Array> {
+        match self {
+            Named::Npz(file) => file.array(name),
+            Named::Tensors(file) => file.array(name),
+        }
+    }
+
+    fn first_of(&self, names: &[&str]) -> Option<String> {
+        names.iter().find(|name| self.names().iter().any(|n| n == *name)).map(|name| name.to_string())
+    }
+}
+
+/// Reads an array file with its labels: the training part, and the test part where the file has one.
+pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<(Part, Option<Part>)> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let beside = labels
+        .map(|file| label_file::open(file, options.label_column.as_deref(), options.truth_column.as_deref()))
+        .transpose()?;
+    match (extension.as_str(), beside) {
+        ("npy", Some((given, truth))) => Ok((part(npy::open(path)?, given, truth)?, None)),
+        ("npy", None) => {
+            Err(Error::format(path, None, "an .npy file has no room for labels: name a labels file (labels)"))
+        }
+        ("csv", beside) => {
+            // Named columns are the labels file's, if there is one.
+            let own = beside.is_none();
+            let layout = table::Layout {
+                label: options.label_column.as_deref().filter(|_| own),
+                truth: options.truth_column.as_deref().filter(|_| own),
+                unlabelled: !own,
+                scratch: options.scratch.as_deref(),
+            };
+            let table = table::open(path, layout)?;
+            let (given, truth) = match (beside, table.given) {
+                (Some((given, truth)), _) => (given, truth.or(table.truth)),
+                (None, given) => (given.unwrap_or_default(), table.truth),
+            };
+            Ok((part(table.features, given, truth)?, None))
+        }
+        ("npz", beside) => {
+            let file = Npz::open(path, options.max_unpacked, options.scratch.as_deref())?;
+            named(path, Named::Npz(Box::new(file)), beside, options)
+        }
+        (_, beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
+    }
+}
+
+fn part(features: Array, given: Column, truth: Option<Column>) -> Result<Part> {
+    let items = Items::Features(Arc::new(features.into_features()?));
+    Ok(Part { items, given, truth, names: None, skipped: Default::default() })
+}
+
+fn named(
+    path: &Path,
+    mut file: Named,
+    beside: Option<label_file::Columns>,
+    options: &OwnOptions,
+) -> Result<(Part, Option<Part>)> {
+    let listing = file.names().join(", ");
+    let wrong = |problem: String| Error::format(path, None, problem);
+    let labels =
+        if beside.is_some() { None } else { options.label_column.clone().or_else(|| file.first_of(&LABELS)) };
+    let features = match options.array.clone().or_else(|| file.first_of(&FEATURES)) {
+        Some(name) => name,
+        None => {
+            let mut tables = Vec::new();
+            for name in file.names().to_vec() {
+                if Some(&name) != labels.as_ref() && file.array(&name)?.shape().len() >= 2 {
+                    tables.push(name);
+                }
+            }
+            match <[String; 1]>::try_from(tables) {
+                Ok([name]) => name,
+                Err(tables) => {
+                    return Err(wrong(format!(
+                        "which array holds the features? {} could, of {listing}: name it (array)",
+                        tables.len()
+                    )));
+                }
+            }
+        }
+    };
+    let truth = match beside {
+        Some(_) => None,
+        None => options.truth_column.clone().or_else(|| file.first_of(&TRUTHS)),
+    };
+    let (given, truth) = match (beside, labels) {
+        (Some(columns), _) => columns,
+        (None, Some(name)) => {
+            let truth = truth.map(|name| file.array(&name)?.into_labels()).transpose()?;
+            (file.array(&name)?.into_labels()?, truth)
+        }
+        (None, None) => {
+            return Err(wrong(format!(
+                "no labels among its arrays ({listing}): name the array (label_column) or a labels file (labels)"
+            )));
+        }
+    };
+    let train = part(file.array(&features)?, given, truth)?;
+    let test = match (file.first_of(&TEST_FEATURES), file.first_of(&TEST_LABELS)) {
+        (Some(x), Some(y)) => Some(part(file.array(&x)?, file.array(&y)?.into_labels()?, None)?),
+        _ => None,
+    };
+    Ok((train, test))
+}

@@ -1,0 +1,361 @@
+//! Parquet with pictures, as Hugging Face stores image sets: a column `image` of {bytes, path}, of bytes, or of paths; a label;
+//! class names in the schema's metadata; several shards (`train-00000-of-00002.parquet`, `test-...`).
+//!
+//! # Why pictures are spilled
+//! A Parquet column is compressed in pages inside row groups, so one picture cannot be had without unpacking its neighbours,
+//! while training asks for pictures in random order. A cache of unpacked row groups would unpack a group of r rows up to r times
+//! an epoch. Instead, the first access to a row group unpacks it once into a nameless temporary file (folder: option `scratch`)
+//! and remembers where each picture lies; afterwards a picture costs one small read. Memory: one page at a time plus 24 bytes a
+//! row; disk: the encoded pictures of the row groups touched. Opening reads the label columns only.
+//!
+//! # Hostile files
+//! The files are mapped, so lengths are checked against what is there. More rows than bytes are refused: every picture has at
+//! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
+//! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
+
+use super::block::Block;
+use super::labels::Column;
+use super::metadata::Fence;
+use super::spill::{Place, Spill};
+use super::{OwnOptions, Part, Skipped, files};
+use crate::decode::decode;
+use crate::{Error, Image, ImageStore, Items, Result};
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::record::Field;
+use ::parquet::record::reader::RowIter;
+use ::parquet::schema::types::{Type, TypePtr};
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Runs what may fail or panic on malformed pages.
+fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::format(
+            path,
+            what.to_string(),
+            "damaged: unpacking it failed; fetch or write the file again",
+        ))
+    })
+}
+
+/// One file.
+struct Shard {
+    path: PathBuf,
+    reader: SerializedFileReader<Bytes>,
+    image: String,
+    fence: Option<Fence>,
+}
+
+impl Shard {
+    fn new(path: &Path, bytes: Bytes) -> Result<Self> {
+        let length = bytes.len() as u64;
+        let reader = guard(path, "footer", || {
+            SerializedFileReader::new(bytes).map_err(|e| {
+                Error::format(path, "footer".to_string(), format!("not a Parquet file, or damaged: {e}"))
+            })
+        })?;
+        let rows = reader.metadata().row_groups().iter().try_fold(0u64, |sum, group| {
+            u64::try_from(group.num_rows()).ok().and_then(|rows| sum.checked_add(rows))
+        });
+        if rows.is_none_or(|rows| rows > length) {
+            let problem = format!("claims more rows than the file has bytes ({length})");
+            return Err(Error::format(path, "footer".to_string(), problem));
+        }
+        Ok(Self { path: path.to_owned(), reader, image: String::new(), fence: None })
+    }
+
+    fn columns(&self) -> &[TypePtr] {
+        let schema = self.reader.metadata().file_metadata().schema();
+        if schema.is_group() { schema.get_fields() } else { &[] }
+    }
+
+    fn column(&self, name: &str) -> Option<&TypePtr> {
+        self.columns().iter().find(|column| column.name() == name)
+    }
+
+    /// Hugging Face's description of the columns: `info.features` of the schema's metadata.
+    fn features(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
+        let pairs = self.reader.metadata().file_metadata().key_value_metadata()?;
+        let text = pairs.iter().find(|pair| pair.key == "huggingface")?.value.as_deref()?;
+        let json: serde_json::Value = serde_json::from_str(text).ok()?;
+        json.get("info")?.get("features")?.as_object().cloned()
+    }
+
+    /// A column by the name asked for, by usual names, or by its Hugging Face type if only one has it.
+    fn choose(&self, asked: Option<&str>, usual: &[&str], kind: &str, setting: &str) -> Result<String> {
+        let columns: Vec<&str> = self.columns().iter().map(|column| column.name()).collect();
+        let listing = || columns.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+        let wrong = |problem: String| Error::format(&self.path, "schema".to_string(), problem);
+        if let Some(name) = asked {
+            let there = columns.contains(&name).then(|| name.to_owned());
+            return there.ok_or_else(|| wrong(format!("no column `{name}`: there are {}", listing())));
+        }
+        if let Some(name) = usual.iter().find(|name| columns.contains(name)) {
+            return Ok(name.to_string());
+        }
+        let features = self.features().unwrap_or_default();
+        let of_kind =
+            |name: &&&str| features.get(**name).and_then(|f| f.get("_type")).is_some_and(|t| t == kind);
+        let matching: Vec<&&str> = columns.iter().filter(of_kind).collect();
+        match matching[..] {
+            [name] => Ok(name.to_string()),
+            _ => Err(wrong(format!(
+                "which column? Looked for {}; there are {}: name it ({setting})",
+                usual.join(", "),
+                listing()
+            ))),
+        }
+    }
+
+    /// Calls `each` with every value of a column in a row group.
+    fn scan(
+        &self,
+        group: usize,
+        column: &str,
+        mut each: impl FnMut(usize, Field) -> Result<()>,
+    ) -> Result<()> {
+        let place = format!("row group {group}, column `{column}`");
+        let wrong = |problem: String| Error::format(&self.path, place.clone(), problem);
+        guard(&self.path, &place, || {
+            let unreadable = |e: ::parquet::errors::ParquetError| wrong(format!("cannot be read: {e}"));
+            let chosen = self.column(column).ok_or_else(|| wrong("is not in this shard".into()))?;
+            let schema = self.reader.metadata().file_metadata().schema();
+            let projection = Type::group_type_builder(schema.name())
+                .with_fields(vec![chosen.clone()])
+                .build()
+                .map_err(unreadable)?;
+            let rows = self.reader.get_row_group(group).map_err(unreadable)?;
+            let expected = rows.metadata().num_rows() as usize;
+            let mut count = 0;
+            for row in RowIter::from_row_group(Some(projection), rows.as_ref()).map_err(unreadable)? {
+                let field =
+                    row.map_err(unreadable)?.into_columns().pop().map_or(Field::Null, |(_, field)| field);
+                if count == expected {
+                    return Err(wrong(format!("has more than the {expected} rows promised")));
+                }
+                each(count, field)?;
+                count += 1;
+            }
+            if count == expected {
+                Ok(())
+            } else {
+                Err(wrong(format!("has {count} of the {expected} rows promised")))
+            }
+        })
+    }
+
+    fn labels(&self, name: &str, into: &mut Column) -> Result<()> {
+        for group in 0..self.reader.num_row_groups() {
+            self.scan(group, name, |row, field| {
+                let word = match field {
+                    Field::Str(word) if !word.is_empty() => {
+                        into.mark_text();
+                        word
+                    }
+                    Field::Bool(yes) => u8::from(yes).to_string(),
+                    Field::Byte(n) => n.to_string(),
+                    Field::Short(n) => n.to_string(),
+                    Field::Int(n) => n.to_string(),
+                    Field::Long(n) => n.to_string(),
+                    Field::UByte(n) => n.to_string(),
+                    Field::UShort(n) => n.to_string(),
+                    Field::UInt(n) => n.to_string(),
+                    Field::ULong(n) => n.to_string(),
+                    other => {
+                        let shown: String = other.to_string().chars().take(40).collect();
+                        let place = format!("row group {group}, row {row}, column `{name}`");
+                        let problem = format!("`{shown}` is no label: whole numbers and text are");
+                        return Err(Error::format(&self.path, place, problem));
+                    }
+                };
+                into.push(&word);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens shards as one part.
+pub(super) fn open(paths: &[PathBuf], options: &OwnOptions) -> Result<Part> {
+    let mut shards = Vec::new();
+    for path in paths {
+        let mut shard = Shard::new(path, Bytes::from_owner(Block::map(path)?))?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        shard.fence = Some(Fence::new(folder)?);
+        shards.push(shard);
+    }
+    part(shards, options)
+}
+
+/// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
+pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<usize> {
+    let part = part(vec![Shard::new(path, bytes.into())?], options)?;
+    if let Items::Images(store) = &part.items {
+        for index in 0..store.len() {
+            store.bytes(index)?;
+        }
+    }
+    Ok(part.items.len())
+}
+
+fn part(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
+    let (mut given, mut truth) = (Column::new(true), None);
+    let (mut names, mut groups, mut total) = (None, Vec::new(), 0);
+    for (at, shard) in shards.iter_mut().enumerate() {
+        shard.image =
+            shard.choose(options.image_column.as_deref(), &["image", "img"], "Image", "image_column")?;
+        let label = shard.choose(
+            options.label_column.as_deref(),
+            &["label", "labels"],
+            "ClassLabel",
+            "label_column",
+        )?;
+        if at == 0 {
+            names = shard.features().and_then(|features| {
+                let names = features.get(&label)?.get("names")?.as_array()?;
+                names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+            });
+        }
+        shard.labels(&label, &mut given)?;
+        let truth_column = match &options.truth_column {
+            Some(name) => Some(shard.choose(Some(name), &[], "", "truth_column")?),
+            None => shard.column("true_label").map(|column| column.name().to_owned()),
+        };
+        if let Some(name) = truth_column {
+            shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
+        }
+        for (number, group) in shard.reader.metadata().row_groups().iter().enumerate() {
+            let rows = group.num_rows() as usize;
+            groups.push(Group {
+                shard: at,
+                number,
+                first: total,
+                unpacking: Mutex::new(()),
+                places: OnceLock::new(),
+            });
+            total += rows;
+        }
+    }
+    let spill = Spill::new(options.scratch.as_deref());
+    if total == 0 {
+        let path = shards.first().map_or(Path::new(""), |shard| &shard.path);
+        return Err(Error::format(path, None, "no row in it"));
+    }
+    let items = Items::Images(Arc::new(Pictures { shards, groups, total, spill }));
+    Ok(Part { items, given, truth, names, skipped: Skipped::default() })
+}
+
+/// A row group, unpacked when first asked for.
+struct Group {
+    shard: usize,
+    number: usize,
+    first: usize,
+    unpacking: Mutex<()>,
+    places: OnceLock<Vec<Cell>>,
+}
+
+/// A picture's bytes, or the path of its file, in the spill.
+#[derive(Clone, Copy)]
+struct Cell {
+    place: Place,
+    is_path: bool,
+}
+
+/// Pictures of all shards, in the order of shards and rows.
+struct Pictures {
+    shards: Vec<Shard>,
+    groups: Vec<Group>,
+    total: usize,
+    spill: Spill,
+}
+
+impl Pictures {
+    fn find(&self, index: usize) -> (&Group, &Shard, usize) {
+        let group = &self.groups[self.groups.partition_point(|group| group.first <= index).saturating_sub(1)];
+        (group, &self.shards[group.shard], index.saturating_sub(group.first))
+    }
+
+    /// Where the pictures of a group lie, after unpacking it if nobody has.
+    fn places<'a>(&self, group: &'a Group, shard: &Shard) -> Result<&'a [Cell]> {
+        if let Some(places) = group.places.get() {
+            return Ok(places);
+        }
+        // Others that want this group wait here; other groups are unpacked meanwhile.
+        let _unpacking = group.unpacking.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(places) = group.places.get() {
+            return Ok(places);
+        }
+        let mut places = Vec::new();
+        shard.scan(group.number, &shard.image, |row, field| {
+            let (bytes, path) = match field {
+                Field::Group(fields) => {
+                    let (mut bytes, mut path) = (None, None);
+                    for (name, field) in fields.into_columns() {
+                        match (name.as_str(), field) {
+                            ("bytes", Field::Bytes(found)) => bytes = Some(found),
+                            ("path", Field::Str(found)) => path = Some(found),
+                            _ => {}
+                        }
+                    }
+                    (bytes, path)
+                }
+                Field::Bytes(bytes) => (Some(bytes), None),
+                Field::Str(path) => (None, Some(path)),
+                _ => (None, None),
+            };
+            let cell = match (bytes, path) {
+                (Some(bytes), _) => Cell { place: self.spill.write(bytes.data())?, is_path: false },
+                (None, Some(path)) => Cell { place: self.spill.write(path.as_bytes())?, is_path: true },
+                (None, None) => {
+                    let place = format!("row group {}, row {row}, column `{}`", group.number, shard.image);
+                    return Err(Error::format(&shard.path, place, "neither bytes nor path of a picture"));
+                }
+            };
+            places.push(cell);
+            Ok(())
+        })?;
+        Ok(group.places.get_or_init(|| places))
+    }
+
+    /// Bytes of a picture and the file they are from, if it has one of its own.
+    fn fetch(&self, index: usize) -> Result<(Vec<u8>, Option<PathBuf>)> {
+        let (group, shard, row) = self.find(index);
+        let wrong = |problem: String| {
+            Error::format(&shard.path, format!("row group {}, row {row}", group.number), problem)
+        };
+        let cell = *self.places(group, shard)?.get(row).ok_or_else(|| wrong("is not there".into()))?;
+        let bytes = self.spill.read(cell.place)?;
+        if !cell.is_path {
+            return Ok((bytes, None));
+        }
+        let name = String::from_utf8(bytes).map_err(|_| wrong("the path is not UTF-8".into()))?;
+        let fence = shard.fence.as_ref().ok_or_else(|| wrong(format!("`{name}` lies in no folder")))?;
+        let path = fence.resolve(&name).map_err(wrong)?;
+        let path = path.ok_or_else(|| wrong(format!("file `{}` is missing", name.escape_debug())))?;
+        Ok((files::read(&path)?, Some(path)))
+    }
+}
+
+impl ImageStore for Pictures {
+    fn len(&self) -> usize {
+        self.total
+    }
+    fn load(&self, index: usize) -> Result<Image> {
+        let (bytes, path) = self.fetch(index)?;
+        match path {
+            Some(path) => decode(&path, &bytes),
+            None => decode(Path::new(&self.origin(index).unwrap_or_default()), &bytes),
+        }
+    }
+    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
+        self.fetch(index).map(|(bytes, _)| Cow::Owned(bytes))
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        let (group, shard, row) = self.find(index);
+        Some(format!("{}, row group {}, row {row}", shard.path.display(), group.number))
+    }
+}

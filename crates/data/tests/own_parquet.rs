@@ -1,0 +1,131 @@
+//! Parquet written here: other layouts of columns, and files that are damaged or lie.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy knows test functions, but not those that they call
+
+use negscale_data::own::{self, OwnOptions};
+use negscale_data::{Items, Splits};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// One row group of a byte column and a label column; labels are numbers or words.
+fn write(image: &str, pictures: &[&[u8]], words: Option<&[&str]>) -> Vec<u8> {
+    let label = if words.is_some() { "required binary label (UTF8)" } else { "required int32 label" };
+    let schema = Arc::new(parse_message_type(&format!("message m {{ {image}; {label}; }}")).unwrap());
+    let mut out = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut out, schema, Arc::new(WriterProperties::default())).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let bytes = |list: &[&[u8]]| list.iter().map(|b| ByteArray::from(b.to_vec())).collect::<Vec<_>>();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<ByteArrayType>().write_batch(&bytes(pictures), None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    match words {
+        Some(words) => {
+            let words: Vec<&[u8]> = words.iter().map(|w| w.as_bytes()).collect();
+            column.typed::<ByteArrayType>().write_batch(&bytes(&words), None, None).unwrap();
+        }
+        None => {
+            let labels: Vec<i32> = (0..pictures.len() as i32).collect();
+            column.typed::<Int32Type>().write_batch(&labels, None, None).unwrap();
+        }
+    }
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    out
+}
+
+fn open(folder: &Path, bytes: &[u8]) -> negscale_data::Result<Splits> {
+    let path = folder.join("set.parquet");
+    std::fs::write(&path, bytes).unwrap();
+    own::open(&path, &OwnOptions::default())
+}
+
+fn loaded(splits: &Splits, index: usize) -> negscale_data::Result<Vec<u8>> {
+    let Items::Images(store) = splits.train.items() else { panic!("no pictures") };
+    store.bytes(index).map(|bytes| bytes.into_owned())
+}
+
+#[test]
+fn a_column_of_bytes_with_labels_as_words_is_read() {
+    let root = TempDir::new().unwrap();
+    let bytes = write("required binary image", &[b"one", b"two"], Some(&["dog", "cat"]));
+    let splits = open(root.path(), &bytes).unwrap();
+    assert_eq!(splits.train.classes(), ["cat", "dog"]);
+    assert_eq!(splits.train.given(), [1, 0]);
+    assert_eq!(loaded(&splits, 1).unwrap(), b"two");
+}
+
+#[test]
+fn a_column_of_paths_reads_the_files_and_refuses_those_outside() {
+    let outer = TempDir::new().unwrap();
+    let root = outer.path().join("set");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("a.png"), b"inside").unwrap();
+    std::fs::write(outer.path().join("b.png"), b"outside").unwrap();
+    let bytes = write("required binary img (UTF8)", &[b"a.png", b"../b.png", b"c.png"], None);
+    let splits = open(&root, &bytes).unwrap();
+    assert_eq!(loaded(&splits, 0).unwrap(), b"inside");
+    let error = loaded(&splits, 1).unwrap_err().to_string();
+    assert!(error.contains("set.parquet, row group 0, row 1") && error.contains("leaves"), "{error}");
+    assert!(loaded(&splits, 2).unwrap_err().to_string().contains("`c.png` is missing"));
+}
+
+#[test]
+fn a_file_without_a_picture_column_lists_the_columns_it_has() {
+    let root = TempDir::new().unwrap();
+    let error = open(root.path(), &write("required binary photo", &[b"x"], None)).unwrap_err().to_string();
+    assert!(error.contains("photo, label") && error.contains("image_column"), "{error}");
+}
+
+#[test]
+fn a_test_part_whose_labels_are_secret_is_passed_over_for_one_that_can_judge() {
+    let root = TempDir::new().unwrap();
+    let put = |name: &str, words: &[&str]| {
+        let bytes = write("required binary image", &vec![&b"x"[..]; words.len()], Some(words));
+        std::fs::write(root.path().join(name), bytes).unwrap();
+    };
+    put("train.parquet", &["0", "1"]);
+    put("test.parquet", &["-1", "-1"]);
+    let open = || own::open(root.path(), &OwnOptions::default()).unwrap();
+    assert!(open().test.is_none());
+    put("validation.parquet", &["1"]);
+    assert_eq!(open().test.unwrap().given(), [1]);
+}
+
+#[test]
+fn truncated_and_damaged_files_are_errors_and_never_panics() {
+    let whole = write("required binary image", &[&[1; 40], &[2; 40], &[3; 40]], None);
+    let check =
+        |bytes: Vec<u8>| own::parquet::check_bytes(Path::new("p.parquet"), bytes, &OwnOptions::default());
+    let mut failed = 0;
+    for end in 0..whole.len() {
+        assert!(check(whole[..end].to_vec()).unwrap_err().to_string().contains("p.parquet"));
+    }
+    for at in 0..whole.len() {
+        for value in [0, 0x7F, 0xFF] {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            failed += usize::from(check(bytes).is_err());
+        }
+    }
+    assert!(failed > 0);
+    assert_eq!(check(whole).unwrap(), 3);
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_are_errors(noise: Vec<u8>, footer in proptest::collection::vec(any::<u8>(), 0..64)) {
+        let length = (footer.len() as u32).to_le_bytes();
+        let bytes = [b"PAR1", &noise[..], &footer, &length, b"PAR1"].concat();
+        let result = own::parquet::check_bytes(Path::new("p"), bytes, &OwnOptions::default());
+        prop_assert!(result.is_err());
+    }
+}
