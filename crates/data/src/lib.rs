@@ -8,7 +8,9 @@ pub mod dataset;
 pub mod draw;
 mod error;
 pub mod image;
+pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
 pub use image::{Image, Shape};
+pub use views::View;
