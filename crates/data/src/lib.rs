@@ -8,9 +8,11 @@ pub mod dataset;
 pub mod draw;
 mod error;
 pub mod image;
+pub mod loader;
 pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
 pub use image::{Image, Shape};
+pub use loader::{Batch, Loader, LoaderSettings, Order};
 pub use views::View;

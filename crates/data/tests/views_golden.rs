@@ -1,6 +1,8 @@
 //! Every operation against Pillow's own results, byte by byte. `tests/golden/views.py` wrote them and says how to write more;
 //! NEGSCALE_GOLDEN_VIEWS names a folder with others than the stored ones.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on has failed
+
 use negscale_data::views::{Cutout, Edge, Fit, Operation, Picture, Scratch, convert, fit};
 use negscale_data::{Image, Shape};
 use serde_json::Value;
