@@ -1,7 +1,7 @@
 //! Pictures per second that the loader makes on two threads, for the weak and the strong view.
 //!
 //! ```text
-//! cargo run --release -p negscale-data --example loader_speed -- [--json] [--pictures N] [--threads N] [--seconds S]
+//! cargo run --release -p negscale-data --example loader_speed -- [--json] [--views weak,strong] [--pictures N] [--threads N] [--seconds S]
 //! ```
 //! Pictures are random, 32 x 32 in colour; one epoch is not counted, as it fills the cache. Printed is the median of the epochs
 //! that fit into S seconds (at least 3). `benches/torch/loader.py` does the same with torchvision and compares.
@@ -31,10 +31,14 @@ impl ImageStore for Memory {
     }
 }
 
+/// The word after a flag.
+fn word(flag: &str) -> Option<String> {
+    std::env::args().skip_while(|word| word != flag).nth(1)
+}
+
 /// The number after a flag, or a default.
 fn number(flag: &str, default: f64) -> f64 {
-    let mut words = std::env::args().skip_while(|word| word != flag).skip(1);
-    words.next().and_then(|word| word.parse().ok()).unwrap_or(default)
+    word(flag).and_then(|word| word.parse().ok()).unwrap_or(default)
 }
 
 fn main() -> Result<()> {
@@ -48,7 +52,9 @@ fn main() -> Result<()> {
     let store = Items::Images(Arc::new(Memory(pixels)));
     let dataset = Dataset::new("random", vec!["none".into()], store, vec![0; count], None)?;
     let images = ImageSettings::new(SHAPE, Normalise::cifar10());
-    for view in [View::Plain, View::Weak, View::Strong, View::AutoAugment] {
+    let views = word("--views").unwrap_or_else(|| "weak,strong".into());
+    for view in views.split(',') {
+        let view: View = view.parse()?;
         let settings = LoaderSettings { views: vec![view], threads, ..Default::default() };
         let loader = Loader::of_images(&dataset, &images, settings)?;
         let mut speeds = Vec::new();

@@ -100,7 +100,8 @@ fn nearest(scratch: &mut Scratch, matrix: Matrix, fill: u8) {
 }
 
 fn nearest_of<const C: usize>(scratch: &mut Scratch, [a, b, c, d, e, f]: Matrix, fill: u8) {
-    let fixed = |v: f64| (v * 65_536.0 + 0.5).floor() as i64;
+    // Beyond 2^40 everything is outside any picture; the bound keeps the sums below from overflowing.
+    let fixed = |v: f64| ((v * 65_536.0 + 0.5).floor() as i64).clamp(-(1 << 40), 1 << 40);
     let (ax, bx, cx) = (fixed(a), fixed(b), fixed(c + a * 0.5 + b * 0.5));
     let (ay, by, cy) = (fixed(d), fixed(e), fixed(f + d * 0.5 + e * 0.5));
     let Shape { width, height, .. } = scratch.shape;

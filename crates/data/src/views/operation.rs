@@ -127,7 +127,8 @@ impl Cutout {
     fn span(centre: f64, side: f64, length: usize) -> std::ops::Range<usize> {
         let first = (centre - side / 2.0).max(0.0).trunc();
         let last = (first + side).min(length as f64).floor();
-        (first as usize).min(length)..(last as usize + 1).min(length)
+        let first = (first as usize).min(length);
+        first..(last as usize + 1).clamp(first, length)
     }
 
     /// Paints the square.
