@@ -70,12 +70,19 @@ pub fn run(what: Data) -> Result<()> {
         Data::Inspect { data, place, own, noise, seed, labels_only, json } => {
             let mut splits = open_data(&data, &place, &own)?;
             if let Some(spec) = noise {
-                let context = noise::NoiseContext { folders: place.folders().looked_in().to_vec(), ..Default::default() };
+                let context = noise::NoiseContext {
+                    folders: place.folders().looked_in().to_vec(),
+                    ..Default::default()
+                };
                 let drawn = noise::apply(&spec, &splits.train, seed, &context)?;
                 splits.train = splits.train.with_noise(drawn.labels)?;
             }
             let options = Options { items: !labels_only, ..Options::default() };
-            let parts = [("train", Some(&splits.train)), ("test", splits.test.as_ref()), ("second test", splits.second_test.as_ref())];
+            let parts = [
+                ("train", Some(&splits.train)),
+                ("test", splits.test.as_ref()),
+                ("second test", splits.second_test.as_ref()),
+            ];
             for (part, dataset) in parts.into_iter().filter_map(|(part, dataset)| Some((part, dataset?))) {
                 let report = inspect(dataset, &options);
                 if json {

@@ -43,6 +43,18 @@ pub enum Error {
         /// Which files in which folders were looked for.
         looked_for: String,
     },
+    /// An item that cannot be read.
+    #[error("data set `{dataset}`, item {item}{}: {source}", origin.as_deref().map(|o| format!(" ({o})")).unwrap_or_default())]
+    Item {
+        /// Name of the data set.
+        dataset: String,
+        /// Number of the item, from 0.
+        item: usize,
+        /// Where it came from, if that is known.
+        origin: Option<String>,
+        /// What went wrong.
+        source: Box<Error>,
+    },
     /// A setting outside its range.
     #[error("{what} = {value}: {requirement}")]
     Setting {

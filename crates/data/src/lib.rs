@@ -14,12 +14,16 @@ pub mod folders;
 pub mod image;
 pub mod inspect;
 pub mod known;
+pub mod loader;
 pub mod noise;
 mod open;
 pub mod own;
+pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};
 pub use error::{Error, Result};
 pub use image::{Image, Shape};
+pub use loader::{Batch, Loader, LoaderSettings, Order};
 pub use noise::{Noise, NoiseContext, NoiseSpec};
 pub use open::open;
+pub use views::View;

@@ -16,6 +16,7 @@ pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Split
     if path.exists() {
         return own::open(path, options);
     }
-    let problem = format!("neither a file or folder nor a known data set; known are {}", known::names().join(", "));
+    let problem =
+        format!("neither a file or folder nor a known data set; known are {}", known::names().join(", "));
     Err(Error::format(path, None, problem))
 }
