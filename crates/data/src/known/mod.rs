@@ -133,6 +133,11 @@ pub fn names() -> Vec<&'static str> {
     std::iter::once(EMBEDDED).chain(KNOWN.iter().map(|known| known.names[0])).collect()
 }
 
+/// Whether [`open`] knows the name, or another spelling of it.
+pub fn is_known(name: &str) -> bool {
+    name == EMBEDDED || KNOWN.iter().any(|known| known.names.contains(&name))
+}
+
 /// Opens a known data set from the first folder that holds it.
 ///
 /// `fashion-mnist-subset` needs no folder. CIFAR-100 comes with fine labels; [`cifar`] has the coarse ones.
