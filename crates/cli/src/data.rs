@@ -57,7 +57,7 @@ pub fn run(what: Data) -> Result<()> {
     match what {
         Data::List { place, json } => {
             let listing = catalogue::list(&place.folders());
-            if json { println!("{}", serde_json::to_string(&listing)?) } else { print!("{listing}") }
+            if json { say!("{}", serde_json::to_string(&listing)?) } else { say_part!("{listing}") }
         }
         Data::Get { name, place, quiet } => {
             let folders = place.folders();
@@ -65,7 +65,7 @@ pub fn run(what: Data) -> Result<()> {
             bar.enable_steady_tick(Duration::from_millis(120));
             let folder = fetch::get(&name, folders.cache()?, &mut |progress| draw(&bar, progress));
             bar.finish_and_clear();
-            println!("{name}: {}", folder?.display());
+            say!("{name}: {}", folder?.display());
         }
         Data::Inspect { data, place, own, noise, seed, labels_only, json } => {
             let mut splits = open_data(&data, &place, &own)?;
@@ -86,13 +86,13 @@ pub fn run(what: Data) -> Result<()> {
             for (part, dataset) in parts.into_iter().filter_map(|(part, dataset)| Some((part, dataset?))) {
                 let report = inspect(dataset, &options);
                 if json {
-                    println!("{}", serde_json::json!({"part": part, "report": report}));
+                    say!("{}", serde_json::json!({"part": part, "report": report}));
                 } else {
-                    println!("== {part}\n{report}");
+                    say!("== {part}\n{report}");
                 }
             }
             if !json && known::is_known(&data) && splits.train.truth().is_none() {
-                println!("Labels are taken as given; `--noise` lays noise over them.");
+                say!("Labels are taken as given; `--noise` lays noise over them.");
             }
         }
     }

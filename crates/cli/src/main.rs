@@ -1,5 +1,15 @@
 //! The `negscale` command. One file per verb; exit codes: 0 fine, 1 a finding, 2 an error.
 
+/// Prints a line; a reader that has gone away is an error, not a panic.
+macro_rules! say {
+    ($($text:tt)*) => { { use std::io::Write; writeln!(std::io::stdout(), $($text)*)? } };
+}
+
+/// As `say!`, without ending the line.
+macro_rules! say_part {
+    ($($text:tt)*) => { { use std::io::Write; write!(std::io::stdout(), $($text)*)? } };
+}
+
 mod bench;
 mod data;
 mod meter;
@@ -41,9 +51,16 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough (`negscale ... | head`).
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
         }
     }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }

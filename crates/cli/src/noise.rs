@@ -44,15 +44,15 @@ pub fn run(arguments: Arguments) -> Result<()> {
             "noise": drawn.spec.to_string(), "seed": drawn.seed, "nominal": drawn.nominal, "achieved": drawn.achieved,
             "convention": drawn.convention, "hash": drawn.hash, "out": out,
         });
-        println!("{summary}");
+        say!("{summary}");
         return Ok(());
     }
-    println!("{drawn}");
-    println!("true class            wrong   most frequent wrong class takes");
+    say!("{drawn}");
+    say!("true class            wrong   most frequent wrong class takes");
     for (class, (row, dominant)) in drawn.transition.shares().iter().zip(&drawn.dominant).enumerate() {
         let name = &splits.train.classes()[class];
-        println!("{name:<20} {:>5.1} %   {:>5.1} %", 100.0 * (1.0 - row[class]), 100.0 * dominant);
+        say!("{name:<20} {:>5.1} %   {:>5.1} %", 100.0 * (1.0 - row[class]), 100.0 * dominant);
     }
-    println!("hash {}\nwritten: {}", drawn.hash, out.display());
+    say!("hash {}\nwritten: {}", drawn.hash, out.display());
     Ok(())
 }

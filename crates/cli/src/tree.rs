@@ -37,23 +37,23 @@ pub struct Arguments {
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let Some(name) = &arguments.tree else {
-        println!("Built-in class trees; `negscale tree NAME` shows one:");
+        say!("Built-in class trees; `negscale tree NAME` shows one:");
         for name in Taxonomy::builtin_names() {
-            println!("  {name:<22} {} classes", Taxonomy::builtin(name)?.classes());
+            say!("  {name:<22} {} classes", Taxonomy::builtin(name)?.classes());
         }
         return Ok(());
     };
     let tree = load(name, arguments.wordnet.as_deref())?;
-    print!("{}", tree.summary(Thresholds::new(arguments.eta_min, arguments.eta_max)?));
+    say_part!("{}", tree.summary(Thresholds::new(arguments.eta_min, arguments.eta_max)?));
     if arguments.distances {
-        print_distances(&tree);
+        print_distances(&tree)?;
     }
     for (file, content) in
         [(&arguments.svg, Taxonomy::to_svg as fn(&_) -> _), (&arguments.tsv, Taxonomy::to_tsv)]
     {
         if let Some(file) = file {
             fs::write(file, content(&tree)).with_context(|| format!("cannot write {}", file.display()))?;
-            println!("written: {}", file.display());
+            say!("written: {}", file.display());
         }
     }
     Ok(())
@@ -92,12 +92,13 @@ fn load(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
     })
 }
 
-fn print_distances(tree: &Taxonomy) {
+fn print_distances(tree: &Taxonomy) -> Result<()> {
     let distances = tree.distances();
     let width = tree.class_names().map(|name| name.chars().count()).max().unwrap_or(0);
-    println!();
+    say!();
     for (class, name) in tree.class_names().enumerate() {
         let row: Vec<String> = distances.row(class).iter().map(|d| format!("{d:>2}")).collect();
-        println!("{name:>width$}  {}", row.join(" "));
+        say!("{name:>width$}  {}", row.join(" "));
     }
+    Ok(())
 }

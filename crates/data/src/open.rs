@@ -1,5 +1,6 @@
 //! One door for all data: a known name, or a path of the user's own.
 
+use crate::catalogue::{self, State};
 use crate::folders::Folders;
 use crate::own::OwnOptions;
 use crate::{Error, Result, Splits, known, own};
@@ -10,7 +11,14 @@ use std::path::Path;
 /// A name that is both known and an existing path means the known set; write `./name` for the path.
 pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Splits> {
     if known::is_known(what) {
-        return known::open(what, folders.looked_in());
+        let mut places = folders.looked_in().to_vec();
+        // The catalogue also knows where packages of the system put a set.
+        if let Ok(entry) = catalogue::entry(what)
+            && let State::Present { folder, .. } = entry.state(folders)
+        {
+            places.push(folder);
+        }
+        return known::open(what, &places);
     }
     let path = Path::new(what);
     if path.exists() {

@@ -91,11 +91,8 @@ struct Cost {
 pub fn run(arguments: Arguments) -> Result<()> {
     let plugins = arguments.classes.iter().map(|&classes| plugin_for(classes)).collect::<Result<Vec<_>>>()?;
     if !arguments.json {
-        println!("plug-in, forward + gradient, f32, {} threads", rayon::current_num_threads());
-        println!(
-            "{:>8} {:>6} {:>5} {:>8} {:>12} {:>12}",
-            "form", "batch", "dim", "classes", "ms", "extra MiB"
-        );
+        say!("plug-in, forward + gradient, f32, {} threads", rayon::current_num_threads());
+        say!("{:>8} {:>6} {:>5} {:>8} {:>12} {:>12}", "form", "batch", "dim", "classes", "ms", "extra MiB");
     }
     for (&classes, plugin) in arguments.classes.iter().zip(&plugins) {
         for &batch in &arguments.batch {
@@ -109,7 +106,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
                             Some(reason) => Err(reason),
                         },
                     };
-                    show(form, &case, cost, arguments.json);
+                    show(form, &case, cost, arguments.json)?;
                 }
             }
         }
@@ -174,22 +171,23 @@ fn median_milliseconds(seconds: f64, mut call: impl FnMut() -> negscale::Result<
     Ok(times[times.len() / 2])
 }
 
-fn show(form: Form, case: &Case, cost: Result<Cost, String>, json: bool) {
+fn show(form: Form, case: &Case, cost: Result<Cost, String>, json: bool) -> Result<()> {
     let (batch, dim, classes) = (case.labels.len(), case.dim, case.classes);
     let form = form.to_string();
     match (cost, json) {
-        (Ok(Cost { milliseconds: ms, extra_bytes }), true) => println!(
+        (Ok(Cost { milliseconds: ms, extra_bytes }), true) => say!(
             "{}",
             serde_json::json!({"form": form, "batch": batch, "dim": dim, "classes": classes, "ms": ms, "extra_bytes": extra_bytes})
         ),
-        (Err(reason), true) => println!(
+        (Err(reason), true) => say!(
             "{}",
             serde_json::json!({"form": form, "batch": batch, "dim": dim, "classes": classes, "ms": null, "extra_bytes": null, "skipped": reason})
         ),
         (Ok(Cost { milliseconds, extra_bytes }), false) => {
             let mib = extra_bytes as f64 / (1u64 << 20) as f64;
-            println!("{form:>8} {batch:>6} {dim:>5} {classes:>8} {milliseconds:>12.3} {mib:>12.2}");
+            say!("{form:>8} {batch:>6} {dim:>5} {classes:>8} {milliseconds:>12.3} {mib:>12.2}");
         }
-        (Err(reason), false) => println!("{form:>8} {batch:>6} {dim:>5} {classes:>8}   left out: {reason}"),
+        (Err(reason), false) => say!("{form:>8} {batch:>6} {dim:>5} {classes:>8}   left out: {reason}"),
     }
+    Ok(())
 }
