@@ -2,13 +2,13 @@
 """Pictures per second of a PyTorch DataLoader with torchvision and Pillow, for the weak and the strong view.
 
 Weak: zero border of 4, crop, mirror, to tensor, normalise. Strong: three of 14 operations with random values, Cutout, then
-weak, each as published training code writes it with Pillow. Pictures are random, 32 x 32 in colour, held in memory as bytes;
-batches of 128, shuffled, workers kept between epochs; one epoch is not counted. Printed is the median over the rounds.
+weak, each as published training code writes it with Pillow. Pictures are those of CIFAR-10 (--data, a folder with its
+data_batch_*.bin) or random ones, 32 x 32 in colour, held in memory as bytes; batches of 128, shuffled, workers kept between epochs; one epoch is not counted. Printed is the median over the rounds.
 
 Usage (needs: pip install torch torchvision pillow numpy)
   python loader.py                       both views, two workers
   python loader.py --json                one JSON object per line: view, images_per_second, ...
-  python loader.py --against "COMMAND"   COMMAND prints such lines too (the example loader_speed with --json); both run in
+  python loader.py --against "COMMAND"   COMMAND prints such lines too ("negscale bench loader --json --data cifar10"); both run in
                                          turns, and the ratio of the medians follows for each view
 
 On a machine that does other work as well, take several --rounds: both sides then suffer alike.
@@ -84,13 +84,22 @@ class Pictures(torch.utils.data.Dataset):
         return self.transform(Image.fromarray(self.pixels[index])), 0, index
 
 
+def load(options):
+    """Pictures as N x 32 x 32 x 3 bytes."""
+    if not options.data:
+        return np.random.default_rng(1).integers(0, 256, (options.pictures, 32, 32, 3), dtype=np.uint8)
+    records = [np.fromfile(f"{options.data}/data_batch_{n}.bin", np.uint8).reshape(-1, 3073) for n in range(1, 6)]
+    planes = np.concatenate(records)[: options.pictures, 1:].reshape(-1, 3, 32, 32)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
+
+
 def prepare(view, options):
     """A function that runs an epoch and gives pictures per second."""
     weak = [
         transforms.RandomCrop(32, padding=4), transforms.RandomHorizontalFlip(),
         transforms.ToTensor(), transforms.Normalize(MEAN, STD),
     ]
-    pixels = np.random.default_rng(1).integers(0, 256, (options.pictures, 32, 32, 3), dtype=np.uint8)
+    pixels = load(options)
     steps = weak if view == "weak" else [Strengthen(), *weak]
     loader = torch.utils.data.DataLoader(
         Pictures(pixels, transforms.Compose(steps)), batch_size=128, shuffle=True, num_workers=options.workers,
@@ -118,6 +127,7 @@ def ask(command):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", metavar="FOLDER")
     parser.add_argument("--pictures", type=int, default=50_000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)

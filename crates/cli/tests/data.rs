@@ -129,6 +129,28 @@ fn a_bad_noise_model_is_refused_with_the_nearest_name() {
 }
 
 #[test]
+fn bench_loader_prints_one_object_per_view() {
+    let text = fine(&[
+        "bench",
+        "loader",
+        "--json",
+        "--pictures",
+        "300",
+        "--seconds",
+        "0",
+        "--views",
+        "plain,strong",
+    ]);
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines.iter().all(|line| line["images_per_second"].as_f64().unwrap() > 0.0 && line["pictures"] == 300)
+    );
+    assert!(fails(&["bench", "loader", "--views", "stong"]).contains("strong"));
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child = command(&["data", "inspect", "fashion-mnist-subset", "--labels-only"])
         .stdout(Stdio::piped())

@@ -1,5 +1,6 @@
 //! `negscale bench`: how fast things are on this machine.
 
+mod loader;
 mod plugin;
 
 use clap::Subcommand;
@@ -8,11 +9,13 @@ use clap::Subcommand;
 #[derive(Subcommand)]
 pub enum Bench {
     Plugin(plugin::Arguments),
+    Loader(loader::Arguments),
 }
 
 /// Runs one benchmark.
 pub fn run(which: Bench) -> anyhow::Result<()> {
     match which {
         Bench::Plugin(arguments) => plugin::run(arguments),
+        Bench::Loader(arguments) => loader::run(arguments),
     }
 }
