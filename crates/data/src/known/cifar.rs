@@ -5,9 +5,10 @@
 //! labels beside them (`train.labels`, `test.labels`: coarse and fine, two bytes per picture); it is unpacked into memory
 //! once, to the very records of the official files, so that both forms have the same fingerprint.
 
-use super::records::{Bytes, Count, Layout, Records, map};
+use super::records::{Count, Layout, Records};
 use super::strips::{Tile, unpack};
 use super::{dataset, owned};
+use crate::block::Block;
 use crate::{Dataset, Error, Result, Shape, Splits};
 use std::path::{Path, PathBuf};
 
@@ -121,7 +122,7 @@ fn choose(name: &str, records: Records, labels: Labels) -> Result<Dataset> {
 
 fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
     let path = folder.join(format!("{part}.labels"));
-    let labels = map(&path)?;
+    let labels = Block::map(&path)?;
     if labels.len() != 2 * count {
         let problem =
             format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
@@ -130,7 +131,7 @@ fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
     let path = folder.join(format!("{part}.webpstrips"));
     let tile = Tile { width: SHAPE.width, height: SHAPE.height, record: LAYOUT100.record() };
     let plane = SHAPE.width * SHAPE.height;
-    let records = unpack(&path, &map(&path)?, tile, count, |index, pixels, record| {
+    let records = unpack(&path, &Block::map(&path)?, tile, count, |index, pixels, record| {
         let (head, planes) = record.split_at_mut(LAYOUT100.skip);
         head.copy_from_slice(&labels[2 * index..2 * index + 2]);
         for (at, pixel) in pixels.chunks_exact(3).enumerate() {
@@ -139,7 +140,7 @@ fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
             }
         }
     })?;
-    Records::new(vec![(path, Bytes::Owned(records))], LAYOUT100, Count::Exactly(count))
+    Records::new(vec![(path, records.into())], LAYOUT100, Count::Exactly(count))
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@
 //! | noisy (CIFAR-100, fine) | 40.20 % |
 //! | noisy-coarse (CIFAR-100, coarse) | 26.40 % |
 
-use super::npy::Npy;
 use super::{Place, find};
+use crate::npy;
 use crate::{Dataset, Error, Result};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -98,13 +98,14 @@ impl HumanLabels {
 
     /// Reads both columns.
     pub fn read(self, path: &Path) -> Result<HumanColumns> {
-        let table = Npy::open(path, "|u1", 1)?;
+        let table = npy::open(path)?;
         let (columns, clean, noisy) = self.columns();
-        if table.columns != columns {
-            let problem = format!("{} columns, but {} has {columns}", table.columns, self.file());
+        let (_, found) = table.label_table()?;
+        if found != columns {
+            let problem = format!("{found} columns, but {} has {columns}", self.file());
             return Err(Error::format(path, None, problem));
         }
-        let column = |column| table.labels(column, self.classes());
+        let column = |column| table.label_column(column, self.classes());
         Ok(HumanColumns { noisy: column(noisy)?, clean: column(clean)? })
     }
 
@@ -163,9 +164,9 @@ impl FromStr for HumanLabels {
 
 #[cfg(test)]
 mod tests {
-    use super::super::npy::tests::npy;
     use super::*;
     use crate::known::{cifar, embeddings, owned, real};
+    use crate::npy::tests::npy;
     use crate::{FeatureStore, Items};
     use std::sync::Arc;
 
@@ -201,7 +202,8 @@ mod tests {
     fn another_order_is_noticed_at_the_first_row_that_differs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cifar10n_labels.npy");
-        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 8, 7, 9, 9, 1])).unwrap();
+        std::fs::write(&path, npy("'|u1'", "False", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 8, 7, 9, 9, 1]))
+            .unwrap();
         let noisy = Worse.lay_over(&ten(vec![6, 9]), &path).unwrap();
         assert_eq!((noisy.given(), noisy.truth().unwrap()), ([4, 7].as_slice(), [6, 9].as_slice()));
         assert_eq!(Random3.lay_over(&ten(vec![6, 9]), &path).unwrap().given(), [6, 1]);
@@ -212,7 +214,8 @@ mod tests {
         assert!(Worse.lay_over(&ten(vec![6, 9, 9]), &path).unwrap_err().to_string().contains("2 rows"));
         assert!(Fine.lay_over(&ten(vec![6, 9]), &path).is_err());
 
-        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 10, 7, 9, 9, 1])).unwrap();
+        std::fs::write(&path, npy("'|u1'", "False", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 10, 7, 9, 9, 1]))
+            .unwrap();
         let message = Aggregate.read(&path).unwrap_err().to_string();
         assert!(message.contains("cifar10n_labels.npy, row 1") && message.contains("label 10"), "{message}");
     }

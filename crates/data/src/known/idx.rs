@@ -4,8 +4,9 @@
 //! believed only as far as the file bears it out: plain files must have exactly the size it tells; gzipped ones are unpacked
 //! up to that size, which must be within deflate's best ratio (1,032 : 1) of what is there, and one byte more is an error.
 
-use super::records::{Bytes, Count, Layout, Records, map};
+use super::records::{Count, Layout, Records};
 use super::{dataset, owned};
+use crate::block::Block;
 use crate::{Dataset, Error, Result, Shape, Splits};
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
@@ -97,8 +98,8 @@ const fn head(axes: usize) -> usize {
 }
 
 /// Lengths of the axes, and the whole file.
-fn open<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Bytes)> {
-    let bytes = map(path)?;
+fn open<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Block)> {
+    let bytes = Block::map(path)?;
     let wrong = |problem: String| Error::format(path, None, problem);
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         let (axes, size) = header(&bytes).map_err(wrong)?;
@@ -131,7 +132,7 @@ fn open<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Bytes)> {
             "{than} bytes than the {size} that the header tells; download the file again"
         )));
     }
-    Ok((axes, Bytes::Owned(unpacked)))
+    Ok((axes, unpacked.into()))
 }
 
 /// Lengths of the axes, none of them zero, and the size of the whole file.

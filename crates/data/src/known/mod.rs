@@ -8,7 +8,6 @@ pub mod cifar_n;
 pub mod embedded;
 pub mod embeddings;
 pub mod idx;
-mod npy;
 mod pictures;
 mod records;
 mod strips;

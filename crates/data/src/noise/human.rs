@@ -4,9 +4,9 @@
 //! fine, noisy fine, clean coarse, noisy coarse), row i for training image i in the official order. They hold clean labels
 //! too, so a data set in another order is found out instead of being given noise that is not human at all.
 
-use super::label_table::LabelTable;
 use super::spec::HumanLabels;
 use super::{NoiseContext, no_fit};
+use crate::npy;
 use crate::{Dataset, Result};
 use std::path::PathBuf;
 
@@ -85,20 +85,22 @@ pub(super) fn read_labels(
             format!("these labels are for {} classes, and there are {classes}: {other}", source.classes);
         return Err(no_fit(dataset, problem));
     }
-    let table = LabelTable::open(&find(source.file, dataset, context)?)?;
-    if (table.rows(), table.columns()) != (clean.len(), source.columns) {
+    let table = npy::open(&find(source.file, dataset, context)?)?;
+    let (rows, columns) = table.label_table()?;
+    if (rows, columns) != (clean.len(), source.columns) {
         let problem = format!(
             "`{}` has {} rows of {} labels, where {} items need as many rows of {}: lay these labels over the whole \
              training set, before taking a part of it",
             source.file,
-            table.rows(),
-            table.columns(),
+            rows,
+            columns,
             clean.len(),
             source.columns
         );
         return Err(no_fit(dataset, problem));
     }
-    let [table_clean, noisy] = table.read([source.clean, source.noisy])?;
+    let table_clean = table.label_column(source.clean, classes)?;
+    let noisy = table.label_column(source.noisy, classes)?;
     if let Some(at) = (0..clean.len()).find(|&i| table_clean[i] != clean[i]) {
         let apart = (0..clean.len()).filter(|&i| table_clean[i] != clean[i]).count();
         let problem = format!(

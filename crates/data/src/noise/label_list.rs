@@ -3,8 +3,8 @@
 //! A label is a class number, or a class name where it is not a number. A CSV with several columns needs a heading, and the
 //! column `label`, `noisy_label` or `given`.
 
-use super::label_table::LabelTable;
 use super::no_fit;
+use crate::npy;
 use crate::{Dataset, Error, Result};
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,22 +14,13 @@ use std::path::Path;
 const COLUMNS: [&str; 3] = ["label", "noisy_label", "given"];
 
 pub(super) fn read_npy(path: &Path, dataset: &Dataset) -> Result<Vec<u32>> {
-    let table = LabelTable::open(path)?;
-    if table.rows() != dataset.len() || table.columns() != 1 {
-        let problem = format!(
-            "{} x {} labels for {} items: every item needs one",
-            table.rows(),
-            table.columns(),
-            dataset.len()
-        );
+    let table = npy::open(path)?;
+    let (rows, columns) = table.label_table()?;
+    if rows != dataset.len() || columns != 1 {
+        let problem = format!("{rows} x {columns} labels for {} items: every item needs one", dataset.len());
         return Err(Error::format(path, None, problem));
     }
-    let [labels] = table.read([0])?;
-    let classes = dataset.classes().len();
-    match labels.iter().position(|&label| label as usize >= classes) {
-        Some(at) => Err(Error::format(path, format!("row {at}"), no_class(&labels[at].to_string(), classes))),
-        None => Ok(labels),
-    }
+    table.label_column(0, dataset.classes().len())
 }
 
 pub(super) fn read_text(path: &Path, dataset: &Dataset) -> Result<Vec<u32>> {

@@ -13,7 +13,6 @@ mod human;
 mod input;
 mod instance;
 mod label_list;
-mod label_table;
 mod spec;
 mod symmetric;
 mod transition;

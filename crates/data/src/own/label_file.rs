@@ -2,7 +2,7 @@
 
 use super::labels::Column;
 use super::lines::{self, Records, line, read_lines};
-use super::npy;
+use crate::npy;
 use crate::{Error, Result};
 use std::io::{BufRead, Read};
 use std::path::Path;

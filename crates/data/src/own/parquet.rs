@@ -13,11 +13,11 @@
 //! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
 //! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
 
-use super::block::Block;
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
 use super::{OwnOptions, Part, Skipped, files};
+use crate::block::Block;
 use crate::decode::decode;
 use crate::{Error, Image, ImageStore, Items, Result};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};

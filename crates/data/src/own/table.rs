@@ -4,10 +4,10 @@
 //! `label` where the header has it, else the last one; with a labels file there is none unless asked for. The numbers are
 //! parsed once, line by line, into a spool of 32-bit numbers (on disk when large), so a table is never held as text.
 
-use super::array::{Array, Element, Kind};
-use super::block::Spool;
 use super::labels::Column;
 use super::lines::{self, Records, line};
+use crate::array::{Array, Element, Kind};
+use crate::block::Spool;
 use crate::{Error, Result};
 use std::io::Read;
 use std::path::Path;

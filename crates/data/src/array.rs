@@ -5,8 +5,8 @@
 //! turned into f32 when they are read, and one that is not finite is an error then, with its place: a mapped file of many
 //! gigabytes is not read through just to be opened.
 
-use super::block::Block;
-use super::labels::Column;
+use crate::block::Block;
+use crate::own::labels::Column;
 use crate::{Error, FeatureStore, Result};
 use half::{bf16, f16};
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ impl Array {
         if needed != Some(block.len()) {
             let needed = needed.map_or("more bytes than any file has".into(), |n| format!("{n} bytes"));
             let problem = format!(
-                "shape {shape:?} of {}-byte items needs {needed}, but there are {}: the file is cut off or its header wrong",
+                "shape {shape:?} of {}-byte items needs {needed}, which does not fit the {} there are: the file is cut off or its header wrong",
                 element.size,
                 block.len()
             );
@@ -132,8 +132,56 @@ impl Array {
         &self.shape
     }
 
+    /// The file it is in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn wrong(&self, problem: impl Into<String>) -> Error {
         Error::format(&self.path, self.place.clone(), problem)
+    }
+
+    fn wrong_at(&self, place: String, problem: impl Into<String>) -> Error {
+        let place = self.place.as_ref().map_or(place.clone(), |member| format!("{member}, {place}"));
+        Error::format(&self.path, place, problem)
+    }
+
+    /// Rows and columns of a table of whole numbers; one column where there is one dimension only.
+    pub fn label_table(&self) -> Result<(usize, usize)> {
+        if !matches!(self.element.kind, Kind::Signed | Kind::Unsigned) {
+            return Err(self.wrong("labels must be whole numbers: save them as e.g. array.astype('uint8')"));
+        }
+        match self.shape[..] {
+            [rows] => Ok((rows, 1)),
+            [rows, columns] => Ok((rows, columns)),
+            _ => Err(self.wrong(format!("shape {:?}: labels need one or two dimensions", self.shape))),
+        }
+    }
+
+    /// A column of class numbers, all below `classes`.
+    pub fn label_column(&self, column: usize, classes: usize) -> Result<Vec<u32>> {
+        let (rows, columns) = self.label_table()?;
+        // Before anything is allocated: a table without columns could claim any number of rows.
+        if column >= columns {
+            return Err(self.wrong(format!("no column {column}: there are {columns}")));
+        }
+        let size = self.element.size;
+        let label = |row| {
+            let at = size * if self.fortran { column * rows + row } else { row * columns + column };
+            let bytes = &self.block.as_ref()[at..at + size];
+            let number = match self.element.kind {
+                Kind::Signed => u32::try_from(self.element.signed(bytes)),
+                _ => u32::try_from(self.element.bits(bytes)),
+            };
+            number.ok().filter(|&label| (label as usize) < classes).ok_or_else(|| {
+                let label = self.element.word(bytes).unwrap_or_default();
+                let problem = format!(
+                    "label {label} in column {column} names no class: there are {classes}, numbered from 0"
+                );
+                self.wrong_at(format!("row {row}"), problem)
+            })
+        };
+        (0..rows).map(label).collect()
     }
 
     /// The array as vectors, if it has rows of numbers.
@@ -187,7 +235,7 @@ impl Array {
 }
 
 /// Bytes of an array of this shape, or `None` where no machine could hold them.
-pub(super) fn bytes_needed(shape: &[usize], size: usize) -> Option<usize> {
+pub(crate) fn bytes_needed(shape: &[usize], size: usize) -> Option<usize> {
     shape.iter().try_fold(size, |product, &length| product.checked_mul(length))
 }
 
@@ -213,9 +261,8 @@ impl FeatureStore for Array {
             let at = (first + j * step) * size;
             let value = self.element.value(&bytes[at..at + size]) as f32;
             if !value.is_finite() {
-                return Err(self.wrong(format!(
-                    "row {index}, column {j} is {value} as a 32-bit number: replace or remove that row"
-                )));
+                let problem = format!("{value} as a 32-bit number: replace or remove that row");
+                return Err(self.wrong_at(format!("row {index}, column {j}"), problem));
             }
             *out = value;
         }
@@ -226,6 +273,7 @@ impl FeatureStore for Array {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::npy;
 
     fn array(bytes: Vec<u8>, kind: Kind, size: usize, big_endian: bool, shape: &[usize]) -> Result<Array> {
         let element = Element { kind, size, big_endian };
@@ -293,5 +341,72 @@ mod tests {
         assert!(fraction.into_labels().unwrap_err().to_string().contains("row 0"));
         let nothing = array(vec![], Kind::Text, 0, false, &[1 << 60]).unwrap();
         assert!(nothing.into_labels().is_err());
+    }
+
+    fn table(descr: &str, fortran: &str, shape: &str, numbers: &[u8]) -> Result<Array> {
+        npy::from_bytes(Path::new("a.npy"), npy::tests::npy(descr, fortran, shape, numbers))
+    }
+
+    #[test]
+    fn tables_of_labels_have_rows_and_columns_in_either_order() {
+        for (fortran, numbers) in [("False", [1, 2, 3, 4, 5, 6]), ("True", [1, 4, 2, 5, 3, 6])] {
+            let table = table("'|u1'", fortran, "(2, 3)", &numbers).unwrap();
+            assert_eq!(table.label_table().unwrap(), (2, 3));
+            assert_eq!(table.label_column(1, 6).unwrap(), [2, 5]);
+            assert!(table.label_column(1, 5).unwrap_err().to_string().contains("a.npy, row 1"));
+            assert!(table.label_column(3, 9).is_err() && table.read(2, &mut [0.0; 3]).is_err());
+        }
+        let list = table("'|u1'", "False", "(2,)", &[1, 2]).unwrap();
+        assert_eq!(list.label_column(0, 3).unwrap(), [1, 2]);
+    }
+
+    #[test]
+    fn hostile_tables_of_labels_are_errors() {
+        let labels = |bytes| npy::from_bytes(Path::new("a.npy"), bytes)?.label_column(0, 9);
+        let whole = npy::tests::npy("'|u1'", "False", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
+        let mut long = whole.clone();
+        long[8..10].copy_from_slice(&[0xff, 0xff]);
+        let mut longer = whole.clone();
+        longer[6] = 2;
+        longer[8..12].copy_from_slice(&[0xff; 4]);
+        let other = |descr, shape, numbers: &[u8]| npy::tests::npy(descr, "False", shape, numbers);
+        let mut cases = vec![
+            long,
+            longer,
+            other("'|u1'", "(4294967296, 4294967296)", &[0]),
+            other("'|u1'", "(18446744073709551615, 2)", &[0]),
+            other("'|u1'", "(18446744073709551615, 0)", &[]),
+            other("'|u1'", "(99999999999999999999999,)", &[0]),
+            other("'|u1'", "(-1, 2)", &[0]),
+            other("'|u1'", "(1, 1, 1)", &[0]),
+            other("'|u1'", "()", &[0]),
+            other("'|u1'", "(2, 3", &[0; 6]),
+            other("'<f8'", "(1,)", &[0; 8]),
+            other("'|b1'", "(1,)", &[0]),
+            other("'|O'", "(1,)", &[0; 8]),
+            other("'|u1', 'shade': (1,)", "(1,)", &[0]),
+            [&whole[..], &[7]].concat(),
+        ];
+        cases.extend((0..whole.len()).map(|end| whole[..end].to_vec()));
+        for bytes in cases {
+            let shown = String::from_utf8_lossy(&bytes).into_owned();
+            assert!(labels(bytes).is_err(), "{shown}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_tables_of_labels_never_panic(at in 0usize..140, byte: u8, end in 0usize..150) {
+            let mut bytes = npy::tests::npy("'|u1'", "False", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
+            bytes.truncate(end);
+            if let Some(place) = bytes.get_mut(at) {
+                *place = byte;
+            }
+            if let Ok(table) = npy::from_bytes(Path::new("a.npy"), bytes) {
+                for column in 0..7 {
+                    let _ = table.label_column(column, 6);
+                }
+            }
+        }
     }
 }
