@@ -9,7 +9,6 @@ mod asymmetric;
 mod choice;
 pub mod cifar;
 mod file;
-mod human;
 mod input;
 mod instance;
 mod label_list;
@@ -17,8 +16,9 @@ mod spec;
 mod symmetric;
 mod transition;
 
+pub use crate::known::HumanLabels;
 pub use instance::flip_probabilities;
-pub use spec::{HumanLabels, NoiseInput, NoiseMatrices, NoiseSpec, Rate};
+pub use spec::{NoiseInput, NoiseMatrices, NoiseSpec, Rate};
 pub use transition::Transition;
 
 use crate::{Dataset, Error, Result};
@@ -160,7 +160,8 @@ pub fn apply(spec: &NoiseSpec, dataset: &Dataset, seed: u64, context: &NoiseCont
             describe_instance(*input, *matrices),
         ),
         NoiseSpec::CifarN(which) => {
-            (human::read_labels(*which, dataset, clean, context)?, which.convention().into())
+            let table = which.find(&context.folders)?;
+            (which.labels_of(dataset, &table)?, which.convention().into())
         }
         // What is left: a law that needs two classes, with nothing to change.
         _ => (clean.to_vec(), "nothing to change".into()),
