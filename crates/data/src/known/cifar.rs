@@ -76,15 +76,36 @@ pub(super) const PACKED100: [&str; 4] =
 pub fn cifar10(folder: &Path) -> Result<Splits> {
     let paths = FILES10.map(|file| folder.join(file));
     let part = |name: &str, paths: &[PathBuf]| {
-        let records = Records::open(paths, LAYOUT10, Count::Exactly(10_000))?;
-        let labels = records.labels(10, |head| head[0].into())?;
-        dataset(name, owned(&CIFAR10), records, labels)
+        labelled10(name, Records::open(paths, LAYOUT10, Count::Exactly(10_000))?)
     };
     Ok(Splits {
         train: part("cifar10", &paths[..5])?,
         test: Some(part("cifar10-test", &paths[5..])?),
         second_test: None,
     })
+}
+
+/// CIFAR-10's records, any number of them, from the bytes of a file.
+pub fn cifar10_from_bytes(bytes: Vec<u8>) -> Result<Dataset> {
+    labelled10("cifar10", Records::new(vec![(FILES10[0].into(), bytes.into())], LAYOUT10, Count::Any)?)
+}
+
+fn labelled10(name: &str, records: Records) -> Result<Dataset> {
+    let labels = records.labels(10, |head| head[0].into())?;
+    dataset(name, owned(&CIFAR10), records, labels)
+}
+
+/// CIFAR-100's records, any number of them, from the bytes of a file.
+pub fn cifar100_from_bytes(bytes: Vec<u8>, labels: Labels) -> Result<Dataset> {
+    let records = Records::new(vec![(FILES100[0].into(), bytes.into())], LAYOUT100, Count::Any)?;
+    choose("cifar100", records, labels)
+}
+
+/// Packed pictures of CIFAR-100, two bytes of labels for each, from the bytes of the two files.
+pub fn cifar100_packed_from_bytes(strips: &[u8], numbers: &[u8], labels: Labels) -> Result<Dataset> {
+    let count = numbers.len() / 2;
+    check_labels(Path::new(PACKED100[1]), numbers, count)?;
+    choose("cifar100", unpack_records(PACKED100[0].into(), strips, numbers, count)?, labels)
 }
 
 /// CIFAR-100 from the folder that holds `train.bin` and `test.bin`.
@@ -123,15 +144,26 @@ fn choose(name: &str, records: Records, labels: Labels) -> Result<Dataset> {
 fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
     let path = folder.join(format!("{part}.labels"));
     let labels = Block::map(&path)?;
-    if labels.len() != 2 * count {
-        let problem =
-            format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
-        return Err(Error::format(path, None, problem));
-    }
+    check_labels(&path, &labels, count)?;
     let path = folder.join(format!("{part}.webpstrips"));
+    let strips = Block::map(&path)?;
+    unpack_records(path, &strips, &labels, count)
+}
+
+fn check_labels(path: &Path, labels: &[u8], count: usize) -> Result<()> {
+    if labels.len() == 2 * count {
+        return Ok(());
+    }
+    let problem =
+        format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
+    Err(Error::format(path, None, problem))
+}
+
+/// Records with two bytes of `labels` for each of `count` pictures.
+fn unpack_records(path: PathBuf, strips: &[u8], labels: &[u8], count: usize) -> Result<Records> {
     let tile = Tile { width: SHAPE.width, height: SHAPE.height, record: LAYOUT100.record() };
     let plane = SHAPE.width * SHAPE.height;
-    let records = unpack(&path, &Block::map(&path)?, tile, count, |index, pixels, record| {
+    let records = unpack(&path, strips, tile, count, |index, pixels, record| {
         let (head, planes) = record.split_at_mut(LAYOUT100.skip);
         head.copy_from_slice(&labels[2 * index..2 * index + 2]);
         for (at, pixel) in pixels.chunks_exact(3).enumerate() {

@@ -11,7 +11,7 @@ pub mod cifar;
 mod file;
 mod input;
 mod instance;
-mod label_list;
+pub mod label_list;
 mod spec;
 mod symmetric;
 mod transition;
