@@ -9,7 +9,7 @@
 //! Label 4 is cheetah and label 5 is jaguar. A loader in circulation swaps these two; that changes no accuracy, but noise
 //! matrices, class trees and findings would name the wrong animal.
 
-use super::pictures::Pictures;
+use super::pictures::{Pictures, is_jpeg};
 use super::records::{Count, Layout, Records};
 use super::{dataset, owned};
 use crate::{Dataset, Error, Result, Shape, Splits};
@@ -60,9 +60,7 @@ fn list(folder: &Path) -> Result<(Vec<Box<str>>, Vec<u32>)> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
         let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
-        let lower = name.to_string_lossy().to_lowercase();
-        // Other files, such as a system's thumbnails, are none of ours.
-        if lower.starts_with('.') || !(lower.ends_with(".jpg") || lower.ends_with(".jpeg")) {
+        if !is_jpeg(&name.to_string_lossy()) {
             continue;
         }
         let wrong = || {

@@ -14,7 +14,7 @@
 //! Where neither is found there is no second test set.
 
 use super::dataset;
-use super::pictures::{Pictures, stays_below};
+use super::pictures::{Pictures, is_jpeg, stays_below};
 use super::synsets::MINI_WEBVISION;
 use crate::{Dataset, Error, Result, Splits};
 use std::fs::File;
@@ -195,8 +195,7 @@ fn per_class(folder: &Path) -> Result<Listed> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&path).map_err(|e| Error::io(&path, e))? {
             let name = entry.map_err(|e| Error::io(&path, e))?.file_name().to_string_lossy().into_owned();
-            let lower = name.to_lowercase();
-            if !lower.starts_with('.') && (lower.ends_with(".jpeg") || lower.ends_with(".jpg")) {
+            if is_jpeg(&name) {
                 names.push(name);
             }
         }

@@ -21,6 +21,7 @@ pub use instance::flip_probabilities;
 pub use spec::{NoiseInput, NoiseMatrices, NoiseSpec, Rate};
 pub use transition::Transition;
 
+use crate::folders::{Folders, VARIABLE};
 use crate::{Dataset, Error, Result};
 use asymmetric::Targets;
 use std::fmt;
@@ -38,9 +39,8 @@ pub struct NoiseContext {
 impl NoiseContext {
     /// Looks in the folders that the variable `NEGSCALE_DATA` lists.
     pub fn from_environment() -> Self {
-        let folders = std::env::var_os("NEGSCALE_DATA");
-        let folders = folders.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default();
-        Self { folders, ..Self::default() }
+        let folders = Folders::arrange(None, std::env::var_os(VARIABLE).as_deref(), None);
+        Self { folders: folders.looked_in().to_vec(), ..Self::default() }
     }
 }
 

@@ -16,9 +16,9 @@
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part, Skipped, files};
+use super::{OwnOptions, Part, Skipped};
 use crate::block::Block;
-use crate::decode::decode;
+use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Items, Result};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
@@ -336,7 +336,7 @@ impl Pictures {
         let fence = shard.fence.as_ref().ok_or_else(|| wrong(format!("`{name}` lies in no folder")))?;
         let path = fence.resolve(&name).map_err(wrong)?;
         let path = path.ok_or_else(|| wrong(format!("file `{}` is missing", name.escape_debug())))?;
-        Ok((files::read(&path)?, Some(path)))
+        Ok((read(&path)?, Some(path)))
     }
 }
 
