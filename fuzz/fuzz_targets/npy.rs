@@ -2,7 +2,7 @@
 //! `.npy`, as features and as labels.
 use libfuzzer_sys::fuzz_target;
 use negscale_data::FeatureStore;
-use negscale_data::own::npy;
+use negscale_data::npy;
 use std::path::Path;
 
 fuzz_target!(|data: &[u8]| {

@@ -5,11 +5,27 @@
 
 use crate::{Error, Image, Result, Shape};
 use ::image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{Cursor, Read};
 use std::path::Path;
 
 /// The most pixels a picture may have: 64 megapixels.
 pub const MAX_PIXELS: u64 = 64_000_000;
+
+/// The most bytes that an encoded picture may have.
+const MAX_FILE: u64 = 512 << 20;
+
+/// A picture's file as it is, if it is of reasonable size.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
+    if bytes.len() as u64 > MAX_FILE {
+        let problem = format!("more than {MAX_FILE} bytes: no picture of reasonable size");
+        return Err(Error::format(path, None, problem));
+    }
+    Ok(bytes)
+}
 
 /// Decodes a picture; what it is, is told by its first bytes, not by the name. `path` is for messages only.
 pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {

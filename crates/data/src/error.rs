@@ -55,6 +55,14 @@ pub enum Error {
         /// What went wrong.
         source: Box<Error>,
     },
+    /// The program itself failed while it read items: a panic, caught.
+    #[error("data set `{dataset}`, {place}: failed inside the program: this is a defect, please report it")]
+    Defect {
+        /// Name of the data set.
+        dataset: String,
+        /// What was being read.
+        place: String,
+    },
     /// A setting outside its range.
     #[error("{what} = {value}: {requirement}")]
     Setting {

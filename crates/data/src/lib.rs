@@ -4,6 +4,8 @@
 //! network sees; the loader makes batches of them. Every random choice is a function of (seed, purpose, epoch, sample), see
 //! [`draw`], so that order, threads and resuming change nothing.
 
+pub mod array;
+pub mod block;
 pub mod catalogue;
 pub mod dataset;
 pub mod decode;
@@ -16,6 +18,7 @@ pub mod inspect;
 pub mod known;
 pub mod loader;
 pub mod noise;
+pub mod npy;
 mod open;
 pub mod own;
 pub mod views;

@@ -280,6 +280,7 @@ fn a_panic_in_a_store_becomes_an_error_instead_of_a_wait_for_ever() {
     assert!(results[0].is_ok() && results.len() == 2);
     let message = results[1].as_ref().unwrap_err().to_string();
     assert!(message.contains("items between 8 and 15"), "{message}");
+    assert!(matches!(results[1], Err(Error::Defect { .. })), "{message}");
 }
 
 #[test]

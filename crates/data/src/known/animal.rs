@@ -9,10 +9,10 @@
 //! Label 4 is cheetah and label 5 is jaguar. A loader in circulation swaps these two; that changes no accuracy, but noise
 //! matrices, class trees and findings would name the wrong animal.
 
-use super::pictures::Pictures;
+use super::pictures::{Pictures, is_jpeg};
 use super::records::{Count, Layout, Records};
 use super::{dataset, owned};
-use crate::{Error, Result, Shape, Splits};
+use crate::{Dataset, Error, Result, Shape, Splits};
 use std::path::Path;
 
 /// Classes of Animal-10N.
@@ -32,12 +32,18 @@ const NAMES: [&str; 2] = ["animal10n", "animal10n-test"];
 
 /// Animal-10N from the folder that holds the binary form.
 pub fn binary(folder: &Path) -> Result<Splits> {
-    let part = |at: usize| {
-        let records = Records::open(&[folder.join(FILES[at])], LAYOUT, Count::Any)?;
-        let labels = records.labels(10, |head| u32::from_be_bytes([head[4], head[5], head[6], head[7]]))?;
-        dataset(NAMES[at], owned(&ANIMAL10N), records, labels)
-    };
+    let part = |at: usize| labelled(NAMES[at], Records::open(&[folder.join(FILES[at])], LAYOUT, Count::Any)?);
     Ok(Splits { train: part(0)?, test: Some(part(1)?), second_test: None })
+}
+
+/// Records of the binary form from the bytes of a file.
+pub fn from_bytes(bytes: Vec<u8>) -> Result<Dataset> {
+    labelled(NAMES[0], Records::new(vec![(FILES[0].into(), bytes.into())], LAYOUT, Count::Any)?)
+}
+
+fn labelled(name: &str, records: Records) -> Result<Dataset> {
+    let labels = records.labels(10, |head| u32::from_be_bytes([head[4], head[5], head[6], head[7]]))?;
+    dataset(name, owned(&ANIMAL10N), records, labels)
 }
 
 /// Animal-10N from the folder that holds `training/` and `testing/`.
@@ -54,9 +60,7 @@ fn list(folder: &Path) -> Result<(Vec<Box<str>>, Vec<u32>)> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
         let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
-        let lower = name.to_string_lossy().to_lowercase();
-        // Other files, such as a system's thumbnails, are none of ours.
-        if lower.starts_with('.') || !(lower.ends_with(".jpg") || lower.ends_with(".jpeg")) {
+        if !is_jpeg(&name.to_string_lossy()) {
             continue;
         }
         let wrong = || {
@@ -78,8 +82,8 @@ fn list(folder: &Path) -> Result<(Vec<Box<str>>, Vec<u32>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Items;
     use crate::known::real;
-    use crate::{Dataset, Items};
 
     fn image(data: &Dataset, index: usize) -> crate::Image {
         let Items::Images(store) = data.items() else { panic!("pictures") };

@@ -5,9 +5,10 @@
 //! labels beside them (`train.labels`, `test.labels`: coarse and fine, two bytes per picture); it is unpacked into memory
 //! once, to the very records of the official files, so that both forms have the same fingerprint.
 
-use super::records::{Bytes, Count, Layout, Records, map};
+use super::records::{Count, Layout, Records};
 use super::strips::{Tile, unpack};
 use super::{dataset, owned};
+use crate::block::Block;
 use crate::{Dataset, Error, Result, Shape, Splits};
 use std::path::{Path, PathBuf};
 
@@ -33,15 +34,51 @@ pub const CIFAR100_FINE: [&str; 100] = [
     "willow_tree", "wolf", "woman", "worm",
 ];
 
-/// Coarse classes of CIFAR-100, five fine ones in each.
+/// CIFAR-100's twenty superclasses, in order, each with its five classes. The classes themselves are numbered
+/// alphabetically over all hundred.
 #[rustfmt::skip]
-pub const CIFAR100_COARSE: [&str; 20] = [
-    "aquatic_mammals", "fish", "flowers", "food_containers", "fruit_and_vegetables",
-    "household_electrical_devices", "household_furniture", "insects", "large_carnivores",
-    "large_man-made_outdoor_things", "large_natural_outdoor_scenes", "large_omnivores_and_herbivores",
-    "medium_mammals", "non-insect_invertebrates", "people", "reptiles", "small_mammals", "trees",
-    "vehicles_1", "vehicles_2",
+pub const CIFAR100_SUPERCLASSES: [(&str, [&str; 5]); 20] = [
+    ("aquatic_mammals", ["beaver", "dolphin", "otter", "seal", "whale"]),
+    ("fish", ["aquarium_fish", "flatfish", "ray", "shark", "trout"]),
+    ("flowers", ["orchid", "poppy", "rose", "sunflower", "tulip"]),
+    ("food_containers", ["bottle", "bowl", "can", "cup", "plate"]),
+    ("fruit_and_vegetables", ["apple", "mushroom", "orange", "pear", "sweet_pepper"]),
+    ("household_electrical_devices", ["clock", "keyboard", "lamp", "telephone", "television"]),
+    ("household_furniture", ["bed", "chair", "couch", "table", "wardrobe"]),
+    ("insects", ["bee", "beetle", "butterfly", "caterpillar", "cockroach"]),
+    ("large_carnivores", ["bear", "leopard", "lion", "tiger", "wolf"]),
+    ("large_man-made_outdoor_things", ["bridge", "castle", "house", "road", "skyscraper"]),
+    ("large_natural_outdoor_scenes", ["cloud", "forest", "mountain", "plain", "sea"]),
+    ("large_omnivores_and_herbivores", ["camel", "cattle", "chimpanzee", "elephant", "kangaroo"]),
+    ("medium_mammals", ["fox", "porcupine", "possum", "raccoon", "skunk"]),
+    ("non-insect_invertebrates", ["crab", "lobster", "snail", "spider", "worm"]),
+    ("people", ["baby", "boy", "girl", "man", "woman"]),
+    ("reptiles", ["crocodile", "dinosaur", "lizard", "snake", "turtle"]),
+    ("small_mammals", ["hamster", "mouse", "rabbit", "shrew", "squirrel"]),
+    ("trees", ["maple_tree", "oak_tree", "palm_tree", "pine_tree", "willow_tree"]),
+    ("vehicles_1", ["bicycle", "bus", "motorcycle", "pickup_truck", "train"]),
+    ("vehicles_2", ["lawn_mower", "rocket", "streetcar", "tank", "tractor"]),
 ];
+
+/// Coarse classes of CIFAR-100, five fine ones in each.
+pub const CIFAR100_COARSE: [&str; 20] = {
+    let mut names = [""; 20];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = CIFAR100_SUPERCLASSES[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// Mean and standard deviation of each channel, for pixels from 0 to 1.
+pub(crate) type Channels = [(f64, f64); 3];
+
+/// What published code uses for CIFAR-10. Its deviations are means of the pictures' own, hence smaller than those over all
+/// pixels (0.2470, 0.2435, 0.2616).
+pub(crate) const CIFAR10_CHANNELS: Channels = [(0.4914, 0.2023), (0.4822, 0.1994), (0.4465, 0.2010)];
+/// What published code uses for CIFAR-100.
+pub(crate) const CIFAR100_CHANNELS: Channels = [(0.507, 0.267), (0.487, 0.256), (0.441, 0.276)];
 
 /// Which labels of CIFAR-100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,15 +112,36 @@ pub(super) const PACKED100: [&str; 4] =
 pub fn cifar10(folder: &Path) -> Result<Splits> {
     let paths = FILES10.map(|file| folder.join(file));
     let part = |name: &str, paths: &[PathBuf]| {
-        let records = Records::open(paths, LAYOUT10, Count::Exactly(10_000))?;
-        let labels = records.labels(10, |head| head[0].into())?;
-        dataset(name, owned(&CIFAR10), records, labels)
+        labelled10(name, Records::open(paths, LAYOUT10, Count::Exactly(10_000))?)
     };
     Ok(Splits {
         train: part("cifar10", &paths[..5])?,
         test: Some(part("cifar10-test", &paths[5..])?),
         second_test: None,
     })
+}
+
+/// CIFAR-10's records, any number of them, from the bytes of a file.
+pub fn cifar10_from_bytes(bytes: Vec<u8>) -> Result<Dataset> {
+    labelled10("cifar10", Records::new(vec![(FILES10[0].into(), bytes.into())], LAYOUT10, Count::Any)?)
+}
+
+fn labelled10(name: &str, records: Records) -> Result<Dataset> {
+    let labels = records.labels(10, |head| head[0].into())?;
+    dataset(name, owned(&CIFAR10), records, labels)
+}
+
+/// CIFAR-100's records, any number of them, from the bytes of a file.
+pub fn cifar100_from_bytes(bytes: Vec<u8>, labels: Labels) -> Result<Dataset> {
+    let records = Records::new(vec![(FILES100[0].into(), bytes.into())], LAYOUT100, Count::Any)?;
+    choose("cifar100", records, labels)
+}
+
+/// Packed pictures of CIFAR-100, two bytes of labels for each, from the bytes of the two files.
+pub fn cifar100_packed_from_bytes(strips: &[u8], numbers: &[u8], labels: Labels) -> Result<Dataset> {
+    let count = numbers.len() / 2;
+    check_labels(Path::new(PACKED100[1]), numbers, count)?;
+    choose("cifar100", unpack_records(PACKED100[0].into(), strips, numbers, count)?, labels)
 }
 
 /// CIFAR-100 from the folder that holds `train.bin` and `test.bin`.
@@ -121,16 +179,27 @@ fn choose(name: &str, records: Records, labels: Labels) -> Result<Dataset> {
 
 fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
     let path = folder.join(format!("{part}.labels"));
-    let labels = map(&path)?;
-    if labels.len() != 2 * count {
-        let problem =
-            format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
-        return Err(Error::format(path, None, problem));
-    }
+    let labels = Block::map(&path)?;
+    check_labels(&path, &labels, count)?;
     let path = folder.join(format!("{part}.webpstrips"));
+    let strips = Block::map(&path)?;
+    unpack_records(path, &strips, &labels, count)
+}
+
+fn check_labels(path: &Path, labels: &[u8], count: usize) -> Result<()> {
+    if labels.len() == 2 * count {
+        return Ok(());
+    }
+    let problem =
+        format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
+    Err(Error::format(path, None, problem))
+}
+
+/// Records with two bytes of `labels` for each of `count` pictures.
+fn unpack_records(path: PathBuf, strips: &[u8], labels: &[u8], count: usize) -> Result<Records> {
     let tile = Tile { width: SHAPE.width, height: SHAPE.height, record: LAYOUT100.record() };
     let plane = SHAPE.width * SHAPE.height;
-    let records = unpack(&path, &map(&path)?, tile, count, |index, pixels, record| {
+    let records = unpack(&path, strips, tile, count, |index, pixels, record| {
         let (head, planes) = record.split_at_mut(LAYOUT100.skip);
         head.copy_from_slice(&labels[2 * index..2 * index + 2]);
         for (at, pixel) in pixels.chunks_exact(3).enumerate() {
@@ -139,7 +208,7 @@ fn packed(folder: &Path, part: &str, count: usize) -> Result<Records> {
             }
         }
     })?;
-    Records::new(vec![(path, Bytes::Owned(records))], LAYOUT100, Count::Exactly(count))
+    Records::new(vec![(path, records.into())], LAYOUT100, Count::Exactly(count))
 }
 
 #[cfg(test)]
@@ -166,6 +235,14 @@ mod tests {
 
     fn message<T>(result: Result<T>) -> String {
         result.err().expect("an error").to_string()
+    }
+
+    #[test]
+    fn superclasses_hold_every_fine_class_once() {
+        let mut members: Vec<&str> = CIFAR100_SUPERCLASSES.iter().flat_map(|(_, five)| *five).collect();
+        members.sort();
+        assert_eq!(members, CIFAR100_FINE);
+        assert_eq!((CIFAR100_COARSE[0], CIFAR100_COARSE[19]), ("aquatic_mammals", "vehicles_2"));
     }
 
     #[test]

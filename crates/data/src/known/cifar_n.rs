@@ -10,11 +10,11 @@
 //! | aggre | 9.01 % |
 //! | worse | 40.21 % |
 //! | random1, random2, random3 | 17.23 %, 18.12 %, 17.64 % |
-//! | noisy (CIFAR-100, fine) | 40.20 % |
-//! | noisy-coarse (CIFAR-100, coarse) | 26.40 % |
+//! | fine (CIFAR-100) | 40.20 % |
+//! | coarse (CIFAR-100) | 26.40 % |
 
-use super::npy::Npy;
 use super::{Place, find};
+use crate::npy;
 use crate::{Dataset, Error, Result};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -40,6 +40,22 @@ pub enum HumanLabels {
 
 use HumanLabels::*;
 
+/// Every name in texts; the first of each is the one that is printed.
+pub(crate) const NAMES: [(&str, HumanLabels); 12] = [
+    ("aggre", Aggregate),
+    ("worse", Worse),
+    ("random1", Random1),
+    ("random2", Random2),
+    ("random3", Random3),
+    ("fine", Fine),
+    ("coarse", Coarse),
+    ("aggregate", Aggregate),
+    ("worst", Worse),
+    ("noisy", Fine),
+    ("noisy-fine", Fine),
+    ("noisy-coarse", Coarse),
+];
+
 /// What a table says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HumanColumns {
@@ -55,14 +71,32 @@ impl HumanLabels {
 
     /// Its name in texts.
     pub fn name(self) -> &'static str {
+        NAMES[self as usize].0
+    }
+
+    /// Share of wrong labels according to the authors; for the superclasses, which they do not state, as counted.
+    pub fn published_rate(self) -> f64 {
         match self {
-            Aggregate => "aggre",
-            Worse => "worse",
-            Random1 => "random1",
-            Random2 => "random2",
-            Random3 => "random3",
-            Fine => "noisy",
-            Coarse => "noisy-coarse",
+            Aggregate => 0.0903,
+            Worse => 0.4021,
+            Random1 => 0.1723,
+            Random2 => 0.1812,
+            Random3 => 0.1764,
+            Fine => 0.4020,
+            Coarse => 0.2640,
+        }
+    }
+
+    /// In a sentence.
+    pub fn convention(self) -> &'static str {
+        match self {
+            Aggregate => "human labels, CIFAR-10N aggregate: majority of three people",
+            Worse => "human labels, CIFAR-10N worse: a wrong one of three where there is one",
+            Random1 => "human labels, CIFAR-10N random 1: first of three people",
+            Random2 => "human labels, CIFAR-10N random 2: second of three people",
+            Random3 => "human labels, CIFAR-10N random 3: third of three people",
+            Fine => "human labels, CIFAR-100N: one person, 100 classes",
+            Coarse => "human labels, CIFAR-100N: one person, 20 superclasses",
         }
     }
 
@@ -98,45 +132,60 @@ impl HumanLabels {
 
     /// Reads both columns.
     pub fn read(self, path: &Path) -> Result<HumanColumns> {
-        let table = Npy::open(path, "|u1", 1)?;
+        let table = npy::open(path)?;
         let (columns, clean, noisy) = self.columns();
-        if table.columns != columns {
-            let problem = format!("{} columns, but {} has {columns}", table.columns, self.file());
+        let (rows, found) = table.label_table()?;
+        if rows == 0 || found != columns {
+            let problem = format!("{rows} rows of {found} labels, but {} has {columns}", self.file());
             return Err(Error::format(path, None, problem));
         }
-        let column = |column| table.labels(column, self.classes());
+        let column = |column| table.label_column(column, self.classes());
         Ok(HumanColumns { noisy: column(noisy)?, clean: column(clean)? })
     }
 
-    /// The training set, pictures or embeddings, with these labels as given and CIFAR's as the truth.
-    pub fn lay_over(self, train: &Dataset, path: &Path) -> Result<Dataset> {
-        let HumanColumns { noisy, clean } = self.read(path)?;
+    /// These labels for a training set, pictures or embeddings, whose true labels are those of CIFAR row by row.
+    pub fn labels_of(self, train: &Dataset, path: &Path) -> Result<Vec<u32>> {
         let wrong = |problem| Err(Error::Labels { dataset: train.name().to_owned(), problem });
-        if train.classes().len() != self.classes() {
-            let (has, needs) = (train.classes().len(), self.classes());
-            return wrong(format!(
-                "{has} classes, but `{}` of {} is for {needs}",
-                self.name(),
-                path.display()
-            ));
+        let classes = train.classes().len();
+        if classes != self.classes() {
+            let other = match classes {
+                10 => "use aggre, random1, random2, random3 or worse",
+                100 => "use `cifarn:fine`",
+                20 => "use `cifarn:coarse`",
+                _ => "CIFAR-N has labels for the training images of CIFAR-10 and CIFAR-100 only",
+            };
+            let needs = self.classes();
+            return wrong(format!("these labels are for {needs} classes, and there are {classes}: {other}"));
         }
+        let HumanColumns { noisy, clean } = self.read(path)?;
         let truth = train.truth().unwrap_or(train.given());
-        if truth.len() != clean.len() {
-            let (rows, items) = (clean.len(), truth.len());
+        let (rows, items) = (clean.len(), truth.len());
+        if rows != items {
             return wrong(format!(
-                "{items} items, but {} has {rows} rows: one per training picture",
-                path.display()
+                "`{}` has {rows} rows of {} labels, where {items} items need as many rows: lay these labels over the \
+                 whole training set, before taking a part of it",
+                path.display(),
+                self.columns().0
             ));
         }
-        if let Some(at) = (0..clean.len()).find(|&at| clean[at] != truth[at]) {
+        let mut apart = (0..items).filter(|&at| clean[at] != truth[at]);
+        if let Some(at) = apart.next() {
             return wrong(format!(
-                "item {at} has label {}, but row {at} of {} says that it is {}: is the set in CIFAR's official order?",
+                "item {at} has true class {}, but row {at} of `{}` says that it is {} ({} of {rows} rows differ): the \
+                 items are not in the official order of the training images, or their labels are already noisy; load \
+                 the official files",
                 truth[at],
                 path.display(),
-                clean[at]
+                clean[at],
+                1 + apart.count()
             ));
         }
-        train.with_noise(noisy)
+        Ok(noisy)
+    }
+
+    /// The training set with these labels as given and CIFAR's as the truth.
+    pub fn lay_over(self, train: &Dataset, path: &Path) -> Result<Dataset> {
+        train.with_noise(self.labels_of(train, path)?)
     }
 }
 
@@ -144,28 +193,20 @@ impl FromStr for HumanLabels {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "aggre" | "aggregate" => Aggregate,
-            "worse" | "worst" => Worse,
-            "random1" => Random1,
-            "random2" => Random2,
-            "random3" => Random3,
-            "noisy" | "noisy-fine" | "fine" => Fine,
-            "noisy-coarse" | "coarse" => Coarse,
-            _ => {
-                let names: Vec<_> = Self::ALL.iter().map(|labels| labels.name()).collect();
-                let requirement = format!("one of {}", names.join(", "));
-                return Err(Error::Setting { what: "human labels", value: text.to_owned(), requirement });
-            }
+        let found = NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, labels)| *labels).ok_or_else(|| {
+            let names: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+            let requirement = format!("one of {}", names.join(", "));
+            Error::Setting { what: "human labels", value: text.to_owned(), requirement }
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::npy::tests::npy;
     use super::*;
     use crate::known::{cifar, embeddings, owned, real};
+    use crate::npy::tests::npy;
     use crate::{FeatureStore, Items};
     use std::sync::Arc;
 
@@ -190,6 +231,10 @@ mod tests {
 
     #[test]
     fn every_name_is_read_back() {
+        assert_eq!(
+            HumanLabels::ALL.map(HumanLabels::name),
+            ["aggre", "worse", "random1", "random2", "random3", "fine", "coarse"]
+        );
         for labels in HumanLabels::ALL {
             assert_eq!(labels.name().parse::<HumanLabels>().unwrap(), labels);
         }
@@ -201,20 +246,26 @@ mod tests {
     fn another_order_is_noticed_at_the_first_row_that_differs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cifar10n_labels.npy");
-        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 8, 7, 9, 9, 1])).unwrap();
+        std::fs::write(&path, npy("'|u1'", "False", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 8, 7, 9, 9, 1]))
+            .unwrap();
         let noisy = Worse.lay_over(&ten(vec![6, 9]), &path).unwrap();
         assert_eq!((noisy.given(), noisy.truth().unwrap()), ([4, 7].as_slice(), [6, 9].as_slice()));
         assert_eq!(Random3.lay_over(&ten(vec![6, 9]), &path).unwrap().given(), [6, 1]);
         // Laid over once more, it is compared with the truth, not with the labels people gave.
         assert_eq!(Aggregate.lay_over(&noisy, &path).unwrap().given(), [6, 8]);
         let message = Worse.lay_over(&ten(vec![6, 3]), &path).unwrap_err().to_string();
-        assert!(message.contains("item 1 has label 3") && message.contains("it is 9"), "{message}");
+        assert!(message.contains("item 1 has true class 3") && message.contains("it is 9"), "{message}");
         assert!(Worse.lay_over(&ten(vec![6, 9, 9]), &path).unwrap_err().to_string().contains("2 rows"));
         assert!(Fine.lay_over(&ten(vec![6, 9]), &path).is_err());
+        assert!(Fine.read(&path).unwrap_err().to_string().contains("2 rows of 6 labels"));
 
-        std::fs::write(&path, npy("|u1", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 10, 7, 9, 9, 1])).unwrap();
+        std::fs::write(&path, npy("'|u1'", "False", "(2, 6)", &[6, 6, 4, 6, 4, 6, 9, 10, 7, 9, 9, 1]))
+            .unwrap();
         let message = Aggregate.read(&path).unwrap_err().to_string();
         assert!(message.contains("cifar10n_labels.npy, row 1") && message.contains("label 10"), "{message}");
+
+        std::fs::write(&path, npy("'|u1'", "False", "(0, 6)", &[])).unwrap();
+        assert!(Aggregate.read(&path).unwrap_err().to_string().contains("0 rows"));
     }
 
     fn rate(noisy: &[u32], clean: &[u32]) -> f64 {

@@ -12,7 +12,7 @@
 //! [`LICENCE`] holds as well.
 
 use super::idx::FASHION_MNIST;
-use super::records::{Bytes, Count, Layout, Records};
+use super::records::{Count, Layout, Records};
 use super::strips::{Tile, unpack};
 use super::{dataset, owned};
 use crate::{Error, Result, Shape, Splits};
@@ -48,7 +48,7 @@ const TEST: Part = Part {
 pub fn embedded() -> Result<Splits> {
     let part = |part: &Part| {
         let records = Records::new(
-            vec![(part.name.into(), Bytes::Owned(records(part)?))],
+            vec![(part.name.into(), records(part)?.into())],
             LAYOUT,
             Count::Exactly(part.count),
         )?;

@@ -5,10 +5,10 @@
 //! row.
 
 use super::cifar::{CIFAR10, CIFAR100_FINE};
-use super::npy::Npy;
 use super::owned;
+use crate::array::Array;
+use crate::npy;
 use crate::{Dataset, Error, FeatureStore, Items, Result, Splits};
-use half::f16;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub fn cifar100(folder: &Path) -> Result<Splits> {
     read("cifar100-embeddings", folder, FILES100, &CIFAR100_FINE, PARTS)
 }
 
-/// Some rows of a half-precision array.
+/// Some rows of an array.
 struct Rows {
-    table: Arc<Npy>,
+    table: Arc<Array>,
     start: usize,
     len: usize,
 }
@@ -42,7 +42,7 @@ impl FeatureStore for Rows {
         self.len
     }
     fn dim(&self) -> usize {
-        self.table.columns
+        self.table.dim()
     }
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         if index >= self.len || out.len() != self.dim() {
@@ -51,11 +51,7 @@ impl FeatureStore for Rows {
                 format!("item {index} into {} places, but {len} items of {dim} are there", out.len());
             return Err(Error::format(self.table.path(), None, problem));
         }
-        let row = self.table.row(self.start + index)?;
-        for (out, bytes) in out.iter_mut().zip(row.chunks_exact(2)) {
-            *out = f16::from_le_bytes([bytes[0], bytes[1]]).to_f32();
-        }
-        Ok(())
+        self.table.read(self.start + index, out)
     }
 }
 
@@ -68,28 +64,23 @@ fn read(
 ) -> Result<Splits> {
     let total = parts.0 + parts.1;
     let [features, labels] = files.map(|file| folder.join(file));
-    let table = Npy::open(&features, "<f2", 2)?;
-    let given = Npy::open(&labels, "|u1", 1)?;
+    let table = npy::open(&features)?.into_features()?;
+    let given = npy::open(&labels)?;
     for table in [&table, &given] {
-        if table.rows != total {
+        if table.len() != total {
             let problem = format!(
                 "{} rows, but {total} are needed: {} to train, {} to test",
-                table.rows, parts.0, parts.1
+                table.len(),
+                parts.0,
+                parts.1
             );
             return Err(Error::format(table.path(), None, problem));
         }
     }
-    for row in 0..total {
-        // All ones in the exponent: infinite or not a number.
-        if table.row(row)?.chunks_exact(2).any(|bytes| bytes[1] & 0x7c == 0x7c) {
-            return Err(Error::format(
-                features,
-                format!("row {row}"),
-                "a value that is not finite; compute it again",
-            ));
-        }
-    }
-    let given = given.labels(0, classes.len())?;
+    // A value that is not finite is an error, found now rather than in the middle of training.
+    let mut row = vec![0.0; table.dim()];
+    (0..total).try_for_each(|index| table.read(index, &mut row))?;
+    let given = given.label_column(0, classes.len())?;
     let table = Arc::new(table);
     let part = |name: String, start, len| {
         let items = Items::Features(Arc::new(Rows { table: table.clone(), start, len }));
@@ -104,15 +95,20 @@ fn read(
 
 #[cfg(test)]
 mod tests {
-    use super::super::npy::tests::npy;
     use super::*;
     use crate::known::real;
+    use crate::npy::tests::npy;
+    use half::f16;
 
     fn write(folder: &Path, values: &[f32], labels: &[u8]) {
         let halves: Vec<u8> = values.iter().flat_map(|&x| f16::from_f32(x).to_le_bytes()).collect();
-        std::fs::write(folder.join("x.npy"), npy("<f2", &format!("({}, 2)", values.len() / 2), &halves))
+        std::fs::write(
+            folder.join("x.npy"),
+            npy("'<f2'", "False", &format!("({}, 2)", values.len() / 2), &halves),
+        )
+        .unwrap();
+        std::fs::write(folder.join("y.npy"), npy("'|u1'", "False", &format!("({},)", labels.len()), labels))
             .unwrap();
-        std::fs::write(folder.join("y.npy"), npy("|u1", &format!("({},)", labels.len()), labels)).unwrap();
     }
 
     fn small(folder: &Path) -> Result<Splits> {

@@ -4,8 +4,9 @@
 //! believed only as far as the file bears it out: plain files must have exactly the size it tells; gzipped ones are unpacked
 //! up to that size, which must be within deflate's best ratio (1,032 : 1) of what is there, and one byte more is an error.
 
-use super::records::{Bytes, Count, Layout, Records, map};
+use super::records::{Count, Layout, Records};
 use super::{dataset, owned};
+use crate::block::Block;
 use crate::{Dataset, Error, Result, Shape, Splits};
 use flate2::read::MultiGzDecoder;
 use std::io::Read;
@@ -51,8 +52,11 @@ pub fn fashion_mnist(folder: &Path) -> Result<Splits> {
 
 /// Any set of the family.
 pub fn read(name: &str, folder: &Path, classes: &[&str]) -> Result<Splits> {
-    let part =
-        |name: &str, images, labels| pair(name, &choose(folder, images), &choose(folder, labels), classes);
+    let part = |name: &str, images, labels| {
+        let [images, labels] = [images, labels].map(|file| choose(folder, file));
+        let blocks = (Block::map(&images)?, Block::map(&labels)?);
+        pair(name, (&images, blocks.0), (&labels, blocks.1), classes)
+    };
     let train = part(name, FILES[0], FILES[1])?;
     let other = FIRST_LABELS.iter().find(|(set, first)| *set != name && train.given().starts_with(first));
     if let Some((other, _)) = other.filter(|_| FIRST_LABELS.iter().any(|(set, _)| *set == name)) {
@@ -63,6 +67,11 @@ pub fn read(name: &str, folder: &Path, classes: &[&str]) -> Result<Splits> {
     Ok(Splits { train, test: Some(test), second_test: None })
 }
 
+/// A set from the bytes of a file of pictures and of a file of labels, plain or gzipped.
+pub fn from_bytes(name: &str, images: Vec<u8>, labels: Vec<u8>, classes: &[&str]) -> Result<Dataset> {
+    pair(name, (Path::new("images"), images.into()), (Path::new("labels"), labels.into()), classes)
+}
+
 /// The plain file where it is there, else the gzipped one.
 fn choose(folder: &Path, file: &str) -> PathBuf {
     let (plain, packed) = (folder.join(file), folder.join(format!("{file}.gz")));
@@ -70,15 +79,20 @@ fn choose(folder: &Path, file: &str) -> PathBuf {
 }
 
 /// Pictures and labels.
-fn pair(name: &str, images: &Path, labels: &Path, classes: &[&str]) -> Result<Dataset> {
-    let ([count, height, width], bytes) = open::<3>(images)?;
+fn pair(
+    name: &str,
+    (images, pixels): (&Path, Block),
+    (labels, numbers): (&Path, Block),
+    classes: &[&str],
+) -> Result<Dataset> {
+    let ([count, height, width], bytes) = unpack::<3>(images, pixels)?;
     if height > MAX_SIDE || width > MAX_SIDE {
         let problem = format!("pictures of {width} x {height}: up to {MAX_SIDE} a side can be read");
         return Err(Error::format(images, "header".to_owned(), problem));
     }
     let layout = Layout { head: head(3), skip: 0, shape: Shape { width, height, channels: 1 } };
     let records = Records::new(vec![(images.to_owned(), bytes)], layout, Count::Exactly(count))?;
-    let ([found], bytes) = open::<1>(labels)?;
+    let ([found], bytes) = unpack::<1>(labels, numbers)?;
     if found != count {
         let problem = format!("{found} labels, but {} holds {count} pictures", images.display());
         return Err(Error::format(labels, "header".to_owned(), problem));
@@ -97,8 +111,7 @@ const fn head(axes: usize) -> usize {
 }
 
 /// Lengths of the axes, and the whole file.
-fn open<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Bytes)> {
-    let bytes = map(path)?;
+fn unpack<const AXES: usize>(path: &Path, bytes: Block) -> Result<([usize; AXES], Block)> {
     let wrong = |problem: String| Error::format(path, None, problem);
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         let (axes, size) = header(&bytes).map_err(wrong)?;
@@ -131,7 +144,7 @@ fn open<const AXES: usize>(path: &Path) -> Result<([usize; AXES], Bytes)> {
             "{than} bytes than the {size} that the header tells; download the file again"
         )));
     }
-    Ok((axes, Bytes::Owned(unpacked)))
+    Ok((axes, unpacked.into()))
 }
 
 /// Lengths of the axes, none of them zero, and the size of the whole file.

@@ -8,7 +8,6 @@ pub mod cifar_n;
 pub mod embedded;
 pub mod embeddings;
 pub mod idx;
-mod npy;
 mod pictures;
 mod records;
 mod strips;
@@ -186,7 +185,10 @@ fn find<'a, P: std::borrow::Borrow<Place<'a>>>(
     let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
     let searched =
         if searched.is_empty() { "no folder at all; name one".to_owned() } else { searched.join("; ") };
-    let looked_for = format!("Looked for {}. Searched: {searched}", layouts.join(", or for "));
+    let looked_for = format!(
+        "Looked for {}. Searched: {searched}. The variable NEGSCALE_DATA can name more folders",
+        layouts.join(", or for ")
+    );
     Err(Error::Missing { name: name.to_owned(), looked_for })
 }
 

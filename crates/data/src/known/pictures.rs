@@ -1,14 +1,9 @@
 //! Pictures in files of their own: read and decoded when asked for.
 
-use crate::decode::decode;
+use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Result};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-
-/// The largest file that is read.
-const MAX_BYTES: u64 = 256 << 20;
 
 /// Files below one folder.
 pub(crate) struct Pictures {
@@ -32,25 +27,17 @@ impl Pictures {
         let file = self.files.get(index).ok_or_else(|| Error::format(&self.root, None, problem()))?;
         Ok(self.root.join(&**file))
     }
-
-    fn read(path: &Path) -> Result<Vec<u8>> {
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(Error::format(
-                path,
-                None,
-                format!("larger than {MAX_BYTES} bytes: no picture of this set"),
-            ));
-        }
-        Ok(bytes)
-    }
 }
 
 /// Whether a path from a list stays below the folder that it is joined to.
 pub(crate) fn stays_below(path: &str) -> bool {
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Whether a file's name is that of a JPEG picture; a system's thumbnails and other hidden files are none of ours.
+pub(crate) fn is_jpeg(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    !lower.starts_with('.') && (lower.ends_with(".jpeg") || lower.ends_with(".jpg"))
 }
 
 impl ImageStore for Pictures {
@@ -59,10 +46,10 @@ impl ImageStore for Pictures {
     }
     fn load(&self, index: usize) -> Result<Image> {
         let path = self.path(index)?;
-        decode(&path, &Self::read(&path)?)
+        decode(&path, &read(&path)?)
     }
     fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        Ok(Cow::Owned(Self::read(&self.path(index)?)?))
+        Ok(Cow::Owned(read(&self.path(index)?)?))
     }
     fn origin(&self, index: usize) -> Option<String> {
         Some(self.path(index).ok()?.display().to_string())

@@ -3,45 +3,10 @@
 //! Record i of a file lies at `head + i * (skip + w * h * c)`, so a picture costs one look at mapped memory, and a file is
 //! never read whole. A mapped file must not be cut short while it is in use; the system ends a program that reads past its end.
 
+use crate::block::Block;
 use crate::{Error, Image, ImageStore, Result, Shape};
-use memmap2::Mmap;
 use std::borrow::Cow;
-use std::fs::File;
-use std::ops::Deref;
-use std::path::{Path, PathBuf};
-
-/// Bytes of a file, mapped where that is possible.
-pub(crate) enum Bytes {
-    /// A file in its place.
-    Mapped(Mmap),
-    /// What had to be unpacked.
-    Owned(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(map) => map,
-            Bytes::Owned(bytes) => bytes,
-        }
-    }
-}
-
-/// Maps a file into memory; an empty one is an error.
-pub(crate) fn map(path: &Path) -> Result<Bytes> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let about = file.metadata().map_err(|e| Error::io(path, e))?;
-    if !about.is_file() {
-        return Err(Error::format(path, None, "not a file"));
-    }
-    if about.len() == 0 {
-        return Err(Error::format(path, None, "the file is empty; copy or download it again"));
-    }
-    // SAFETY: the map is only read. As the module says, whoever shortens the file meanwhile ends the program.
-    let map = unsafe { Mmap::map(&file) }.map_err(|e| Error::io(path, e))?;
-    Ok(Bytes::Mapped(map))
-}
+use std::path::PathBuf;
 
 /// Where things are in a file of records.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +37,7 @@ pub(crate) enum Count {
 
 struct Part {
     path: PathBuf,
-    bytes: Bytes,
+    bytes: Block,
     /// Records before this part.
     start: usize,
     len: usize,
@@ -87,12 +52,12 @@ pub(crate) struct Records {
 impl Records {
     /// Records of mapped files, in their order.
     pub fn open(paths: &[PathBuf], layout: Layout, count: Count) -> Result<Self> {
-        let parts = paths.iter().map(|path| Ok((path.clone(), map(path)?))).collect::<Result<_>>()?;
+        let parts = paths.iter().map(|path| Ok((path.clone(), Block::map(path)?))).collect::<Result<_>>()?;
         Self::new(parts, layout, count)
     }
 
     /// Records in bytes that are there already; a path is where they came from.
-    pub fn new(files: Vec<(PathBuf, Bytes)>, layout: Layout, count: Count) -> Result<Self> {
+    pub fn new(files: Vec<(PathBuf, Block)>, layout: Layout, count: Count) -> Result<Self> {
         let record = layout.record();
         let mut parts: Vec<Part> = Vec::with_capacity(files.len());
         let mut start = 0;
@@ -186,14 +151,14 @@ mod tests {
     const TINY: Layout = Layout { head: 2, skip: 1, shape: Shape { width: 2, height: 1, channels: 3 } };
 
     fn records(bytes: Vec<u8>, count: Count) -> Result<Records> {
-        Records::new(vec![("a.bin".into(), Bytes::Owned(bytes))], TINY, count)
+        Records::new(vec![("a.bin".into(), bytes.into())], TINY, count)
     }
 
     #[test]
     fn records_of_several_files_count_on_and_planes_become_pixels() {
         let first = [vec![0, 0], vec![4, 1, 2, 3, 4, 5, 6]].concat();
         let second = [vec![0, 0], vec![5, 11, 12, 13, 14, 15, 16], vec![6, 21, 22, 23, 24, 25, 26]].concat();
-        let files = vec![("a".into(), Bytes::Owned(first)), ("b".into(), Bytes::Owned(second))];
+        let files = vec![("a".into(), first.into()), ("b".into(), second.into())];
         let store = Records::new(files, TINY, Count::Any).unwrap();
         assert_eq!(store.len(), 3);
         assert_eq!(store.labels(7, |head| head[0].into()).unwrap(), [4, 5, 6]);
@@ -220,15 +185,5 @@ mod tests {
             assert!(error.to_string().contains("a.bin"), "{error}");
         }
         assert_eq!(records(vec![0; 16], Count::Exactly(2)).map(|r| r.len()).unwrap(), 2);
-    }
-
-    #[test]
-    fn an_empty_file_and_a_folder_cannot_be_mapped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("empty.bin");
-        File::create(&path).unwrap();
-        assert!(map(&path).err().unwrap().to_string().contains("empty.bin"));
-        assert!(map(folder.path()).is_err());
-        assert!(map(&folder.path().join("absent")).is_err());
     }
 }

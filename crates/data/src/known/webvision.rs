@@ -14,7 +14,7 @@
 //! Where neither is found there is no second test set.
 
 use super::dataset;
-use super::pictures::{Pictures, stays_below};
+use super::pictures::{Pictures, is_jpeg, stays_below};
 use super::synsets::MINI_WEBVISION;
 use crate::{Dataset, Error, Result, Splits};
 use std::fs::File;
@@ -30,14 +30,14 @@ const ALL_CLASSES: u32 = 1000;
 const MAX_LINE: u64 = 4096;
 
 /// Files and their labels.
-type Listed = (Vec<Box<str>>, Vec<u32>);
+pub type Listed = (Vec<Box<str>>, Vec<u32>);
 
 /// mini-WebVision from the folder that holds `info`, `google` and `val_images_256`.
 pub fn mini(folder: &Path) -> Result<Splits> {
     check_order(&folder.join("info/synsets.txt"))?;
     let part = |name: &str, list: &str, pictures: &str| {
         let path = folder.join(list);
-        let (files, labels) = file_list(&path)?;
+        let (files, labels) = file_list(&path, open(&path)?)?;
         if files.is_empty() {
             return Err(Error::format(path, None, "no line with a label below 50; is this WebVision 1.0?"));
         }
@@ -58,7 +58,7 @@ pub fn mini(folder: &Path) -> Result<Splits> {
 pub fn ilsvrc12(folder: &Path) -> Result<Dataset> {
     let lists = ["val_synsets.txt", "imagenet_2012_validation_synset_labels.txt"];
     let (files, labels) = match lists.iter().map(|list| folder.join(list)).find(|path| path.is_file()) {
-        Some(list) => flat(&list)?,
+        Some(list) => synset_list(&list, open(&list)?)?,
         None => per_class(folder)?,
     };
     if files.is_empty() {
@@ -82,9 +82,16 @@ fn set(name: &str, root: PathBuf, files: Vec<Box<str>>, labels: Vec<u32>) -> Res
     dataset(name, classes, Pictures::new(root, files)?, labels)
 }
 
+fn open(path: &Path) -> Result<BufReader<File>> {
+    File::open(path).map(BufReader::new).map_err(|e| Error::io(path, e))
+}
+
 /// Calls `take` with the number (from 1) and text of every line that is not empty, never holding more than one.
-fn lines(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), String>) -> Result<()> {
-    let mut file = BufReader::new(File::open(path).map_err(|e| Error::io(path, e))?);
+fn lines(
+    path: &Path,
+    mut file: impl BufRead,
+    mut take: impl FnMut(usize, &str) -> Result<(), String>,
+) -> Result<()> {
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -105,10 +112,10 @@ fn lines(path: &Path, mut take: impl FnMut(usize, &str) -> Result<(), String>) -
     Ok(())
 }
 
-/// Rows with a label below 50.
-fn file_list(path: &Path) -> Result<Listed> {
+/// Lines `<file> <label>`, of which those with a label below 50 are kept. `path` is for messages.
+pub fn file_list(path: &Path, text: impl BufRead) -> Result<Listed> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
-    lines(path, |_, line| {
+    lines(path, text, |_, line| {
         let expected =
             || format!("`{line}` is not `<file> <label>` with a label from 0 to {}", ALL_CLASSES - 1);
         let (file, label) = line.rsplit_once(char::is_whitespace).ok_or_else(expected)?;
@@ -132,7 +139,7 @@ fn check_order(path: &Path) -> Result<()> {
         return Ok(());
     }
     let mut at = 0;
-    lines(path, |_, line| {
+    lines(path, open(path)?, |_, line| {
         let expected = MINI_WEBVISION.get(at);
         at += 1;
         match expected {
@@ -152,11 +159,11 @@ fn is_id(text: &str) -> bool {
     text.len() == 9 && text.starts_with('n') && text[1..].bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Flat pictures with a text file.
-fn flat(list: &Path) -> Result<Listed> {
+/// Lines `<file> <identifier>`, or identifiers alone, for flat pictures. `list` is for messages.
+pub fn synset_list(list: &Path, text: impl BufRead) -> Result<Listed> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
     let mut picture = 0;
-    lines(list, |_, line| {
+    lines(list, text, |_, line| {
         picture += 1;
         let (file, id) = match line.rsplit_once(char::is_whitespace) {
             Some((file, id)) => (file.trim_end().to_owned(), id),
@@ -188,8 +195,7 @@ fn per_class(folder: &Path) -> Result<Listed> {
         let mut names = Vec::new();
         for entry in std::fs::read_dir(&path).map_err(|e| Error::io(&path, e))? {
             let name = entry.map_err(|e| Error::io(&path, e))?.file_name().to_string_lossy().into_owned();
-            let lower = name.to_lowercase();
-            if !lower.starts_with('.') && (lower.ends_with(".jpeg") || lower.ends_with(".jpg")) {
+            if is_jpeg(&name) {
                 names.push(name);
             }
         }

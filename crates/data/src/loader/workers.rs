@@ -199,11 +199,8 @@ impl Work {
     fn broken(&self, number: usize) -> Error {
         let samples: Vec<u32> = self.schedule.batch(number).flat_map(|part| part.samples.clone()).collect();
         let (least, most) = (samples.iter().min(), samples.iter().max());
-        let problem = format!(
-            "reading batch {number} (items between {} and {}) failed inside the program: this is a defect, please report it",
-            least.unwrap_or(&0),
-            most.unwrap_or(&0)
-        );
-        Error::Labels { dataset: self.dataset.clone(), problem }
+        let place =
+            format!("batch {number} (items between {} and {})", least.unwrap_or(&0), most.unwrap_or(&0));
+        Error::Defect { dataset: self.dataset.clone(), place }
     }
 }

@@ -6,11 +6,12 @@
 
 use super::spec::NoiseSpec;
 use super::{Noise, clean_labels, label_list};
+use crate::npy;
 use crate::{Dataset, Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -70,7 +71,13 @@ impl Noise {
         if text.len() as u64 > limit {
             return Err(broken(format!("too large for the labels of {} items", dataset.len())));
         }
-        let stored: Stored = serde_json::from_slice(&text)
+        Self::from_bytes(path, &text, dataset)
+    }
+
+    /// Noise from the bytes of a noise file. `path` is for messages.
+    pub fn from_bytes(path: &Path, text: &[u8], dataset: &Dataset) -> Result<Self> {
+        let broken = |problem: String| Error::format(path, None, problem);
+        let stored: Stored = serde_json::from_slice(text)
             .map_err(|e| broken(format!("not a noise file, or cut short ({e}): make it again")))?;
         if stored.format != FORMAT {
             return Err(broken(format!("format `{}`, where this version reads `{FORMAT}`", stored.format)));
@@ -134,8 +141,8 @@ pub(super) fn open(path: &Path, dataset: &Dataset) -> Result<Noise> {
     File::open(path).map_err(io)?.take(64).read_to_end(&mut start).map_err(io)?;
     let labels = match start.trim_ascii_start() {
         [b'{', ..] => return Noise::load(path, dataset),
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => label_list::read_npy(path, dataset)?,
-        _ => label_list::read_text(path, dataset)?,
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => label_list::read_npy(path, &npy::open(path)?, dataset)?,
+        _ => label_list::read_text(path, BufReader::new(File::open(path).map_err(io)?), dataset)?,
     };
     let convention = "labels read from a list; how they came about is not known".into();
     Ok(Noise::assemble(NoiseSpec::File(path.into()), 0, labels, convention, dataset))

@@ -3,36 +3,26 @@
 //! A label is a class number, or a class name where it is not a number. A CSV with several columns needs a heading, and the
 //! column `label`, `noisy_label` or `given`.
 
-use super::label_table::LabelTable;
 use super::no_fit;
+use crate::array::Array;
 use crate::{Dataset, Error, Result};
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 const COLUMNS: [&str; 3] = ["label", "noisy_label", "given"];
 
-pub(super) fn read_npy(path: &Path, dataset: &Dataset) -> Result<Vec<u32>> {
-    let table = LabelTable::open(path)?;
-    if table.rows() != dataset.len() || table.columns() != 1 {
-        let problem = format!(
-            "{} x {} labels for {} items: every item needs one",
-            table.rows(),
-            table.columns(),
-            dataset.len()
-        );
+pub(super) fn read_npy(path: &Path, table: &Array, dataset: &Dataset) -> Result<Vec<u32>> {
+    let (rows, columns) = table.label_table()?;
+    if rows != dataset.len() || columns != 1 {
+        let problem = format!("{rows} x {columns} labels for {} items: every item needs one", dataset.len());
         return Err(Error::format(path, None, problem));
     }
-    let [labels] = table.read([0])?;
-    let classes = dataset.classes().len();
-    match labels.iter().position(|&label| label as usize >= classes) {
-        Some(at) => Err(Error::format(path, format!("row {at}"), no_class(&labels[at].to_string(), classes))),
-        None => Ok(labels),
-    }
+    table.label_column(0, dataset.classes().len())
 }
 
-pub(super) fn read_text(path: &Path, dataset: &Dataset) -> Result<Vec<u32>> {
+/// Labels of a text, one for each item. `path` is for messages.
+pub fn read_text(path: &Path, mut reader: impl BufRead, dataset: &Dataset) -> Result<Vec<u32>> {
     let items = dataset.len();
     let names: HashMap<&str, u32> =
         dataset.classes().iter().enumerate().map(|(c, name)| (name.as_str(), c as u32)).collect();
@@ -45,7 +35,6 @@ pub(super) fn read_text(path: &Path, dataset: &Dataset) -> Result<Vec<u32>> {
     // The longest honest line is the whole list on one line.
     let line_limit = (1 << 20) + items as u64 * (longest as u64 + 16);
 
-    let mut reader = BufReader::new(File::open(path).map_err(|e| Error::io(path, e))?);
     let mut labels = Vec::new();
     let mut column = None;
     let mut line = String::new();

@@ -9,19 +9,19 @@ mod asymmetric;
 mod choice;
 pub mod cifar;
 mod file;
-mod human;
 mod input;
 mod instance;
-mod label_list;
-mod label_table;
+pub mod label_list;
 mod spec;
 mod symmetric;
 mod transition;
 
+pub use crate::known::HumanLabels;
 pub use instance::flip_probabilities;
-pub use spec::{HumanLabels, NoiseInput, NoiseMatrices, NoiseSpec, Rate};
+pub use spec::{NoiseInput, NoiseMatrices, NoiseSpec, Rate};
 pub use transition::Transition;
 
+use crate::folders::{Folders, VARIABLE};
 use crate::{Dataset, Error, Result};
 use asymmetric::Targets;
 use std::fmt;
@@ -39,9 +39,8 @@ pub struct NoiseContext {
 impl NoiseContext {
     /// Looks in the folders that the variable `NEGSCALE_DATA` lists.
     pub fn from_environment() -> Self {
-        let folders = std::env::var_os("NEGSCALE_DATA");
-        let folders = folders.map(|list| std::env::split_paths(&list).collect()).unwrap_or_default();
-        Self { folders, ..Self::default() }
+        let folders = Folders::arrange(None, std::env::var_os(VARIABLE).as_deref(), None);
+        Self { folders: folders.looked_in().to_vec(), ..Self::default() }
     }
 }
 
@@ -161,7 +160,8 @@ pub fn apply(spec: &NoiseSpec, dataset: &Dataset, seed: u64, context: &NoiseCont
             describe_instance(*input, *matrices),
         ),
         NoiseSpec::CifarN(which) => {
-            (human::read_labels(*which, dataset, clean, context)?, which.convention().into())
+            let table = which.find(&context.folders)?;
+            (which.labels_of(dataset, &table)?, which.convention().into())
         }
         // What is left: a law that needs two classes, with nothing to change.
         _ => (clean.to_vec(), "nothing to change".into()),

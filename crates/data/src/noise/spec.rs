@@ -3,6 +3,8 @@
 //! `kind`, `kind:rate` or `kind:rate:option=value:option=value`. What is read prints back in its full form, so that `sym:0.5`
 //! is stored as `sym-incl:0.5` and nobody has to know the default later.
 
+use crate::known::HumanLabels;
+use crate::known::cifar_n::NAMES;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
@@ -49,25 +51,6 @@ pub enum NoiseMatrices {
     PerClass,
     /// One for all classes.
     Shared,
-}
-
-/// Which labels of CIFAR-10N or CIFAR-100N.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HumanLabels {
-    /// CIFAR-10N, majority of three people.
-    Aggregate,
-    /// CIFAR-10N, first person.
-    Random1,
-    /// CIFAR-10N, second person.
-    Random2,
-    /// CIFAR-10N, third person.
-    Random3,
-    /// CIFAR-10N, a wrong label wherever one of the three is wrong.
-    Worse,
-    /// CIFAR-100N, 100 classes.
-    Fine,
-    /// CIFAR-100N, 20 superclasses.
-    Coarse,
 }
 
 /// A noise model with its settings. Text forms: `none`, `sym:0.5` (short for `sym-incl:0.5`), `sym-excl:0.5`,
@@ -134,19 +117,6 @@ const INPUTS: [(&str, NoiseInput); 3] =
     [("raw", NoiseInput::Raw), ("unit", NoiseInput::Unit), ("normalised", NoiseInput::Normalised)];
 const MATRICES: [(&str, NoiseMatrices); 2] =
     [("per-class", NoiseMatrices::PerClass), ("shared", NoiseMatrices::Shared)];
-// The first name of each is the one that is printed.
-const HUMAN: [(&str, HumanLabels); 10] = [
-    ("aggre", HumanLabels::Aggregate),
-    ("random1", HumanLabels::Random1),
-    ("random2", HumanLabels::Random2),
-    ("random3", HumanLabels::Random3),
-    ("worse", HumanLabels::Worse),
-    ("fine", HumanLabels::Fine),
-    ("coarse", HumanLabels::Coarse),
-    ("worst", HumanLabels::Worse),
-    ("aggregate", HumanLabels::Aggregate),
-    ("noisy", HumanLabels::Fine),
-];
 
 impl NoiseSpec {
     /// The rate asked for, where the kind has one.
@@ -180,7 +150,7 @@ impl FromStr for NoiseSpec {
             ("none", None) => return Ok(Self::None),
             ("none", Some(_)) => return Err(wrong(text, "`none` takes no rate and no option")),
             ("cifarn", rest) => {
-                return named(text, "labels", rest.unwrap_or(""), &HUMAN).map(Self::CifarN);
+                return named(text, "labels", rest.unwrap_or(""), &NAMES).map(Self::CifarN);
             }
             ("file", None | Some("")) => return Err(wrong(text, "needs a path, as in file:labels.txt")),
             ("file", Some(path)) => return Ok(Self::File(path.into())),
@@ -235,7 +205,7 @@ impl Display for NoiseSpec {
                 let (input, matrices) = (name_of(input, &INPUTS), name_of(matrices, &MATRICES));
                 write!(f, "ins:{r}:input={input}:matrix={matrices}")
             }
-            Self::CifarN(which) => write!(f, "cifarn:{}", name_of(which, &HUMAN)),
+            Self::CifarN(which) => write!(f, "cifarn:{}", which.name()),
             Self::File(path) => write!(f, "file:{}", path.display()),
         }
     }

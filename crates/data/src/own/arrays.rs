@@ -4,11 +4,12 @@
 //! there, else the only array with two or more dimensions; labels and true labels likewise. `x_train`, `y_train`, `x_test`,
 //! `y_test` in one file (Keras's way) give both parts. Arrays of more than two dimensions are flattened to vectors.
 
-use super::array::Array;
 use super::labels::Column;
 use super::npz::Npz;
 use super::tensors::Tensors;
-use super::{OwnOptions, Part, label_file, npy, table};
+use super::{OwnOptions, Part, label_file, table};
+use crate::array::Array;
+use crate::npy;
 use crate::{Error, Items, Result};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,14 +1,9 @@
 //! Pictures that are files of their own: read and decoded when they are asked for.
 
-use crate::decode::decode;
-use crate::{Error, Image, ImageStore, Result};
+use crate::decode::{decode, read};
+use crate::{Image, ImageStore, Result};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-
-/// The most bytes that an encoded picture may have.
-pub(super) const MAX_FILE: u64 = 512 << 20;
+use std::path::PathBuf;
 
 /// A list of picture files.
 #[derive(Debug, Clone)]
@@ -26,21 +21,6 @@ impl Files {
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
-}
-
-/// A picture's file, if it is of reasonable size.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    let file = File::open(path).map_err(|e| Error::io(path, e))?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(Error::format(
-            path,
-            None,
-            format!("more than {MAX_FILE} bytes: no picture of reasonable size"),
-        ));
-    }
-    Ok(bytes)
 }
 
 impl ImageStore for Files {

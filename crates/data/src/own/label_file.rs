@@ -1,8 +1,8 @@
 //! A file of labels: `.npy`, `.csv`, or text with one label a line.
 
 use super::labels::Column;
-use super::lines::{self, Records, line, read_lines};
-use super::npy;
+use super::lines::{self, Records, column, line, read_lines};
+use crate::npy;
 use crate::{Error, Result};
 use std::io::{BufRead, Read};
 use std::path::Path;
@@ -50,9 +50,7 @@ pub fn from_csv(path: &Path, reader: impl Read, label: Option<&str>, truth: Opti
     };
     let first = first.clone();
     let find = |name: &str| first.iter().position(|field| field == name);
-    let need = |name: &str| {
-        find(name).ok_or_else(|| Error::format(path, line(1), format!("no column `{name}` in the header")))
-    };
+    let need = |name: &str| column(path, &first, name);
     let usual = first.iter().position(|field| HEADERS.contains(&field.to_ascii_lowercase().as_str()));
     let truth_at = truth.map_or(Ok(find("true_label")), |name| need(name).map(Some))?;
     let header = label.is_some() || usual.is_some() || truth_at.is_some();

@@ -27,6 +27,14 @@ pub(super) fn line(number: u64) -> String {
     format!("line {number}")
 }
 
+/// Where the header, the first line, has a column.
+pub(super) fn column(path: &Path, header: &csv::StringRecord, name: &str) -> Result<usize> {
+    header.iter().position(|field| field == name).ok_or_else(|| {
+        let fields: Vec<&str> = header.iter().take(20).collect();
+        Error::format(path, line(1), format!("no column `{name}`: the header has {}", fields.join(", ")))
+    })
+}
+
 /// Calls `each` with the number and text of every line, without its end. Empty lines at the end of the file are left out.
 pub(super) fn read_lines(
     path: &Path,

@@ -5,7 +5,7 @@
 //! links are followed: a table from a stranger may not make the program read other files of the machine.
 
 use super::labels::Column;
-use super::lines::{self, Records, line, read_lines};
+use super::lines::{self, Records, column, line, read_lines};
 use crate::{Error, Result};
 use serde_json::Value;
 use std::io::{BufRead, Read};
@@ -74,12 +74,7 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
     };
     let header = header.clone();
     let find = |name: &str| header.iter().position(|field| field == name);
-    let need = |name: &str| {
-        find(name).ok_or_else(|| {
-            let fields: Vec<&str> = header.iter().take(20).collect();
-            Error::format(path, line(1), format!("no column `{name}`: the header has {}", fields.join(", ")))
-        })
-    };
+    let need = |name: &str| column(path, &header, name);
     let (file, label) = (need(FILE)?, need(names.label)?);
     let truth = names.truth.map_or(Ok(find(TRUTH)), |name| need(name).map(Some))?;
     let mut rows =

@@ -10,16 +10,13 @@
 //! Every format yields parts (items, labels as they stand in the file, names of classes if the format has them); one place,
 //! [`open`], turns the labels of all parts into classes by one [vocabulary](labels).
 
-pub mod array;
 mod arrays;
-pub mod block;
 pub mod files;
 pub mod folder;
 pub mod label_file;
 pub mod labels;
 pub mod lines;
 pub mod metadata;
-pub mod npy;
 pub mod npz;
 pub mod parquet;
 mod shards;

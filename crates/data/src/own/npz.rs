@@ -6,9 +6,9 @@
 //! deflate can reach at all (1032 : 1), and the limit on the total. Nothing is ever written under a member's name, but names
 //! that leave the archive (`../x`, `/x`) are refused all the same: nobody writes them in good faith.
 
-use super::array::{Array, bytes_needed};
-use super::block::{Block, Spool};
-use super::npy;
+use crate::array::{Array, bytes_needed};
+use crate::block::{Block, Spool};
+use crate::npy;
 use crate::{Error, Result};
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -152,9 +152,9 @@ impl Npz {
 
 #[cfg(test)]
 pub(in crate::own) mod tests {
-    use super::super::npy::tests::npy;
     use super::*;
     use crate::FeatureStore;
+    use crate::npy::tests::npy;
     use proptest::prelude::*;
     use std::io::Write;
     use zip::write::{SimpleFileOptions, ZipWriter};

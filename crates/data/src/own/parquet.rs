@@ -13,12 +13,12 @@
 //! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
 //! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
 
-use super::block::Block;
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part, Skipped, files};
-use crate::decode::decode;
+use super::{OwnOptions, Part, Skipped};
+use crate::block::Block;
+use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Items, Result};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
@@ -336,7 +336,7 @@ impl Pictures {
         let fence = shard.fence.as_ref().ok_or_else(|| wrong(format!("`{name}` lies in no folder")))?;
         let path = fence.resolve(&name).map_err(wrong)?;
         let path = path.ok_or_else(|| wrong(format!("file `{}` is missing", name.escape_debug())))?;
-        Ok((files::read(&path)?, Some(path)))
+        Ok((read(&path)?, Some(path)))
     }
 }
 

@@ -4,10 +4,10 @@
 //! `label` where the header has it, else the last one; with a labels file there is none unless asked for. The numbers are
 //! parsed once, line by line, into a spool of 32-bit numbers (on disk when large), so a table is never held as text.
 
-use super::array::{Array, Element, Kind};
-use super::block::Spool;
 use super::labels::Column;
-use super::lines::{self, Records, line};
+use super::lines::{self, Records, column, line};
+use crate::array::{Array, Element, Kind};
+use crate::block::Spool;
 use crate::{Error, Result};
 use std::io::Read;
 use std::path::Path;
@@ -50,14 +50,7 @@ struct Places {
 
 fn places(path: &Path, first: &csv::StringRecord, layout: Layout) -> Result<Places> {
     let find = |name: &str| first.iter().position(|field| field == name);
-    let asked = |name: Option<&str>| match name {
-        None => Ok(None),
-        Some(name) => find(name).map(Some).ok_or_else(|| {
-            let fields: Vec<&str> = first.iter().take(20).collect();
-            let problem = format!("no column `{name}` in the header: it has {}", fields.join(", "));
-            Error::format(path, line(1), problem)
-        }),
-    };
+    let asked = |name: Option<&str>| name.map(|name| column(path, first, name)).transpose();
     let truth = asked(layout.truth)?.or_else(|| find("true_label"));
     let given = asked(layout.label)?;
     let given = if layout.unlabelled {
@@ -194,7 +187,7 @@ mod tests {
         assert!(error("a,b,label\n").contains("no row"));
         assert!(error("label\nx\n").contains("no column of features"));
         let named = Layout { label: Some("kind"), ..Layout::default() };
-        assert!(read("a,b\n1,2\n", named).unwrap_err().to_string().contains("it has a, b"));
+        assert!(read("a,b\n1,2\n", named).unwrap_err().to_string().contains("the header has a, b"));
     }
 
     proptest! {

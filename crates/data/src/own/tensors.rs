@@ -3,8 +3,8 @@
 //! The format's own crate checks header length (at most 100 MB and inside the file), offsets (no holes, no overlap) and sizes;
 //! here only names and types are looked at.
 
-use super::array::{Array, Element, Kind};
-use super::block::Block;
+use crate::array::{Array, Element, Kind};
+use crate::block::Block;
 use crate::{Error, Result};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, SafeTensors};

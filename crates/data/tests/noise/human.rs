@@ -70,11 +70,11 @@ fn a_missing_or_broken_table_is_explained() {
     table("(3, 6)", &[[1, 4, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0], [3, 3, 0, 0, 0, 0]]);
     assert_eq!(run().unwrap().labels, [4, 2, 3]);
     table("(3, 6)", &[[1, 14, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0], [3, 3, 0, 0, 0, 0]]);
-    assert!(run().unwrap_err().to_string().contains("14 of item 0 names no class"));
+    assert!(run().unwrap_err().to_string().contains("row 0: label 14 in column 1 names no class"));
     table("(3, 6)", &[[1; 6], [2; 6]]);
-    assert!(run().unwrap_err().to_string().contains("does not fit the file's"));
+    assert!(run().unwrap_err().to_string().contains("does not fit the"));
     table("(3, 18446744073709551615)", &[]);
-    assert!(run().unwrap_err().to_string().contains("does not fit the file's"));
+    assert!(run().unwrap_err().to_string().contains("does not fit the"));
     table("(2, 6)", &[[1; 6], [2; 6]]);
     assert!(run().unwrap_err().to_string().contains("2 rows of 6 labels"));
 }

@@ -80,7 +80,7 @@ fn mistakes_are_named_with_what_would_be_right() {
         ("asym-map:0.4:map=9to1+9to2", "named once"),
         ("asym-map:0.4:map=", "write 9to1"),
         ("none:0.1", "takes no rate"),
-        ("cifarn", "there are aggre, random1"),
+        ("cifarn", "there are aggre, worse"),
         ("cifarn:wosre", "nearest is `worse`"),
         ("file:", "needs a path"),
         ("file", "needs a path"),

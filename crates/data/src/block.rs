@@ -57,9 +57,16 @@ impl Block {
     }
 }
 
+impl std::ops::Deref for Block {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        &self.owner.as_ref().as_ref()[self.range.clone()]
+    }
+}
+
 impl AsRef<[u8]> for Block {
     fn as_ref(&self) -> &[u8] {
-        &self.owner.as_ref().as_ref()[self.range.clone()]
+        self
     }
 }
 
@@ -76,7 +83,7 @@ impl std::fmt::Debug for Block {
 }
 
 /// Bytes under way: in memory while they are few, in a nameless temporary file from then on.
-pub(super) struct Spool {
+pub(crate) struct Spool {
     file: SpooledTempFile,
     folder: PathBuf,
 }
@@ -138,5 +145,6 @@ mod tests {
         File::create(&empty).unwrap();
         assert!(Block::map(&empty).unwrap_err().to_string().contains("empty"));
         assert!(Block::map(folder.path()).is_err());
+        assert!(Block::map(&folder.path().join("absent")).is_err());
     }
 }

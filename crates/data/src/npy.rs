@@ -4,8 +4,8 @@
 //! exactly `descr`, `fortran_order` and `shape`, then the numbers. The header is parsed here, by a reader that knows these
 //! three entries and nothing else: no expression is evaluated and no pickle is ever opened.
 
-use super::array::{Array, Element, Kind};
-use super::block::Block;
+use crate::array::{Array, Element, Kind};
+use crate::block::Block;
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Array> {
     read(path, None, bytes.into())
 }
 
-pub(super) fn read(path: &Path, place: Option<String>, block: Block) -> Result<Array> {
+pub(crate) fn read(path: &Path, place: Option<String>, block: Block) -> Result<Array> {
     let header =
         Header::parse(block.as_ref()).map_err(|problem| Error::format(path, place.clone(), problem))?;
     let numbers = block.part(header.start..block.len()).unwrap_or_else(|| Vec::new().into());
@@ -44,10 +44,10 @@ pub(super) fn read(path: &Path, place: Option<String>, block: Block) -> Result<A
 }
 
 /// How many bytes are needed to know how long the header is.
-pub(super) const PREFIX: usize = 12;
+pub(crate) const PREFIX: usize = 12;
 
 /// Where the numbers begin, from the first [`PREFIX`] bytes.
-pub(super) fn start(bytes: &[u8]) -> Result<usize, String> {
+pub(crate) fn start(bytes: &[u8]) -> Result<usize, String> {
     let short = || format!("only {} bytes, too few for the header of an .npy file", bytes.len());
     if bytes.get(..6).ok_or_else(short)? != b"\x93NUMPY" {
         return Err("not an .npy file: it does not begin with \\x93NUMPY".into());
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::FeatureStore;
     use proptest::prelude::*;

@@ -5,8 +5,8 @@
 //! turned into f32 when they are read, and one that is not finite is an error then, with its place: a mapped file of many
 //! gigabytes is not read through just to be opened.
 
-use super::block::Block;
-use super::labels::Column;
+use crate::block::Block;
+use crate::own::labels::Column;
 use crate::{Error, FeatureStore, Result};
 use half::{bf16, f16};
 use std::path::{Path, PathBuf};
@@ -118,7 +118,7 @@ impl Array {
         if needed != Some(block.len()) {
             let needed = needed.map_or("more bytes than any file has".into(), |n| format!("{n} bytes"));
             let problem = format!(
-                "shape {shape:?} of {}-byte items needs {needed}, but there are {}: the file is cut off or its header wrong",
+                "shape {shape:?} of {}-byte items needs {needed}, which does not fit the {} there are: the file is cut off or its header wrong",
                 element.size,
                 block.len()
             );
@@ -132,8 +132,56 @@ impl Array {
         &self.shape
     }
 
+    /// The file it is in.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn wrong(&self, problem: impl Into<String>) -> Error {
         Error::format(&self.path, self.place.clone(), problem)
+    }
+
+    fn wrong_at(&self, place: String, problem: impl Into<String>) -> Error {
+        let place = self.place.as_ref().map_or(place.clone(), |member| format!("{member}, {place}"));
+        Error::format(&self.path, place, problem)
+    }
+
+    /// Rows and columns of a table of whole numbers; one column where there is one dimension only.
+    pub fn label_table(&self) -> Result<(usize, usize)> {
+        if !matches!(self.element.kind, Kind::Signed | Kind::Unsigned) {
+            return Err(self.wrong("labels must be whole numbers: save them as e.g. array.astype('uint8')"));
+        }
+        match self.shape[..] {
+            [rows] => Ok((rows, 1)),
+            [rows, columns] => Ok((rows, columns)),
+            _ => Err(self.wrong(format!("shape {:?}: labels need one or two dimensions", self.shape))),
+        }
+    }
+
+    /// A column of class numbers, all below `classes`.
+    pub fn label_column(&self, column: usize, classes: usize) -> Result<Vec<u32>> {
+        let (rows, columns) = self.label_table()?;
+        // Before anything is allocated: a table without columns could claim any number of rows.
+        if column >= columns {
+            return Err(self.wrong(format!("no column {column}: there are {columns}")));
+        }
+        let size = self.element.size;
+        let label = |row| {
+            let at = size * if self.fortran { column * rows + row } else { row * columns + column };
+            let bytes = &self.block.as_ref()[at..at + size];
+            let number = match self.element.kind {
+                Kind::Signed => u32::try_from(self.element.signed(bytes)),
+                _ => u32::try_from(self.element.bits(bytes)),
+            };
+            number.ok().filter(|&label| (label as usize) < classes).ok_or_else(|| {
+                let label = self.element.word(bytes).unwrap_or_default();
+                let problem = format!(
+                    "label {label} in column {column} names no class: there are {classes}, numbered from 0"
+                );
+                self.wrong_at(format!("row {row}"), problem)
+            })
+        };
+        (0..rows).map(label).collect()
     }
 
     /// The array as vectors, if it has rows of numbers.
@@ -187,7 +235,7 @@ impl Array {
 }
 
 /// Bytes of an array of this shape, or `None` where no machine could hold them.
-pub(super) fn bytes_needed(shape: &[usize], size: usize) -> Option<usize> {
+pub(crate) fn bytes_needed(shape: &[usize], size: usize) -> Option<usize> {
     shape.iter().try_fold(size, |product, &length| product.checked_mul(length))
 }
 
@@ -213,9 +261,8 @@ impl FeatureStore for Array {
             let at = (first + j * step) * size;
             let value = self.element.value(&bytes[at..at + size]) as f32;
             if !value.is_finite() {
-                return Err(self.wrong(format!(
-                    "row {index}, column {j} is {value} as a 32-bit number: replace or remove that row"
-                )));
+                let problem = format!("{value} as a 32-bit number: replace or remove that row");
+                return Err(self.wrong_at(format!("row {index}, column {j}"), problem));
             }
             *out = value;
         }
@@ -224,74 +271,5 @@ impl FeatureStore for Array {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn array(bytes: Vec<u8>, kind: Kind, size: usize, big_endian: bool, shape: &[usize]) -> Result<Array> {
-        let element = Element { kind, size, big_endian };
-        Array::new(Path::new("a.npy"), None, bytes.into(), element, shape.into(), false)
-    }
-
-    fn first(bytes: &[u8], kind: Kind, big_endian: bool) -> f32 {
-        let array = array(bytes.to_vec(), kind, bytes.len(), big_endian, &[1, 1]).unwrap();
-        let mut out = [0.0];
-        array.into_features().unwrap().read(0, &mut out).unwrap();
-        out[0]
-    }
-
-    #[test]
-    fn every_kind_of_number_is_read_in_both_byte_orders() {
-        assert_eq!(first(&1.5f32.to_le_bytes(), Kind::Float, false), 1.5);
-        assert_eq!(first(&1.5f32.to_be_bytes(), Kind::Float, true), 1.5);
-        assert_eq!(first(&(-2.25f64).to_le_bytes(), Kind::Float, false), -2.25);
-        assert_eq!(first(&f16::from_f32(0.5).to_le_bytes(), Kind::Float, false), 0.5);
-        assert_eq!(first(&bf16::from_f32(-3.0).to_le_bytes(), Kind::Brain, false), -3.0);
-        assert_eq!(first(&(-7i16).to_be_bytes(), Kind::Signed, true), -7.0);
-        assert_eq!(first(&[0xFF], Kind::Signed, false), -1.0);
-        assert_eq!(first(&[0xFF], Kind::Unsigned, false), 255.0);
-        assert_eq!(first(&i64::MIN.to_le_bytes(), Kind::Signed, false), i64::MIN as f32);
-        assert_eq!(first(&[2], Kind::Bool, false), 1.0);
-    }
-
-    #[test]
-    fn fortran_order_gives_the_same_rows() {
-        let element = Element { kind: Kind::Unsigned, size: 1, big_endian: false };
-        let bytes = vec![1u8, 4, 2, 5, 3, 6];
-        let array = Array::new(Path::new("a"), None, bytes.into(), element, vec![2, 3], true).unwrap();
-        let mut row = [0.0; 3];
-        array.read(1, &mut row).unwrap();
-        assert_eq!(row, [4.0, 5.0, 6.0]);
-    }
-
-    #[test]
-    fn shapes_that_do_not_fit_the_bytes_are_refused_without_overflow() {
-        for shape in [&[1usize << 60, 1 << 60][..], &[3, 2], &[1, 2, 1, 9]] {
-            let error = array(vec![0; 8], Kind::Float, 4, false, shape).unwrap_err().to_string();
-            assert!(error.contains("a.npy") && error.contains("header wrong"), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_number_that_is_not_finite_is_an_error_with_its_row_and_column() {
-        for (bytes, size) in [
-            ([1f32.to_le_bytes(), f32::NAN.to_le_bytes()].concat(), 4),
-            ([0f64, 1e300].map(f64::to_le_bytes).concat(), 8),
-        ] {
-            let array = array(bytes, Kind::Float, size, false, &[1, 2]).unwrap();
-            let error = array.read(0, &mut [0.0; 2]).unwrap_err().to_string();
-            assert!(error.contains("row 0, column 1"), "{error}");
-        }
-    }
-
-    #[test]
-    fn labels_may_be_whole_floats_or_text_but_not_fractions() {
-        let whole = array([0f32, 2.0].map(f32::to_le_bytes).concat(), Kind::Float, 4, false, &[2, 1]);
-        assert_eq!(whole.unwrap().into_labels().unwrap().words().collect::<Vec<_>>(), ["0", "2"]);
-        let text = array(b"cat\0\0dog\0\0".to_vec(), Kind::Text, 5, false, &[2]).unwrap();
-        assert_eq!(text.into_labels().unwrap().words().collect::<Vec<_>>(), ["cat", "dog"]);
-        let fraction = array(0.5f32.to_le_bytes().to_vec(), Kind::Float, 4, false, &[1]).unwrap();
-        assert!(fraction.into_labels().unwrap_err().to_string().contains("row 0"));
-        let nothing = array(vec![], Kind::Text, 0, false, &[1 << 60]).unwrap();
-        assert!(nothing.into_labels().is_err());
-    }
-}
+#[path = "array_tests.rs"]
+mod tests;
