@@ -16,7 +16,7 @@
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
 use crate::pairs::{ClassRelations, PairSets};
-use crate::rows::{Row, for_rows, pairs_of};
+use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
 use crate::taxonomy::Relation;
 use crate::{Real, Settings};
 
@@ -38,63 +38,66 @@ pub(crate) struct Batch<'a, T> {
     pub(crate) relations: &'a ClassRelations,
 }
 
-/// The term. Adds `scale` times its derivative to `gamma`; returns the unscaled sum and the number of pairs above
-/// their cap.
-pub(crate) fn cap<T: Real>(
-    batch: Batch<T>,
-    settings: &Settings,
-    scale: f64,
-    gamma: &mut [T],
-    buffers: &mut Buffers<T>,
-    rows: &mut [Row],
-) -> (f64, usize) {
-    let Batch { gram, labels, pairs, relations } = batch;
-    let (b, k) = (labels.len(), pairs.groups);
-    let Buffers { nearest, across } = buffers;
-    nearest.resize(b * k, T::ZERO);
-    across.resize(b * k, T::ZERO);
+for_this_cpu! {
+    /// The term. Adds `scale` times its derivative to `gamma`; returns the unscaled sum and the number of pairs above
+    /// their cap.
+    pub(crate) fn cap<T: Real>(
+        batch: Batch<T>,
+        settings: &Settings,
+        scale: f64,
+        gamma: &mut [T],
+        buffers: &mut Buffers<T>,
+        rows: &mut [Row],
+    ) -> (f64, usize) {
+        let Batch { gram, labels, pairs, relations } = batch;
+        let (b, k) = (labels.len(), pairs.groups);
+        let Buffers { nearest, across } = buffers;
+        nearest.resize(b * k, T::ZERO);
+        across.resize(b * k, T::ZERO);
 
-    for_rows(nearest, rows, k, |i, row, _| {
-        let cosines = &gram[i * b..][..b];
-        for (c, m) in row.iter_mut().enumerate() {
-            let anchors = pairs.samples(c).iter().filter(|&&p| settings.self_anchor || p != i);
-            *m = anchors.fold(T::LOWEST, |m, &p| m.larger(cosines[p]));
-        }
-    });
-    let nearest = &*nearest;
-    for_rows(across, rows, k, |j, row, _| {
-        row.fill(T::LOWEST);
-        for (&m, barrier) in nearest[j * k..][..k].iter().zip(pairs.barrier.chunks(k)) {
-            for (h, &closed) in row.iter_mut().zip(barrier) {
-                *h = h.larger(m + closed);
+        for_rows(nearest, rows, k, |i, row, _| {
+            let cosines = &gram[i * b..][..b];
+            for (c, m) in row.iter_mut().enumerate() {
+                let anchors = pairs.samples(c).iter().filter(|&&p| settings.self_anchor || p != i);
+                *m = anchors.fold(T::LOWEST, |m, &p| m.larger(cosines[p]));
             }
-        }
-    });
-    let across = &*across;
+        });
+        let nearest = &*nearest;
+        for_rows(across, rows, k, |j, row, _| {
+            row.fill(T::LOWEST);
+            for (&m, barrier) in nearest[j * k..][..k].iter().zip(pairs.barrier.chunks(k)) {
+                for (h, &closed) in row.iter_mut().zip(barrier) {
+                    *h = h.larger(m + closed);
+                }
+            }
+        });
+        let across = &*across;
 
-    let factor = T::of(scale);
-    for_rows(gamma, rows, b, |i, row, out| {
-        *out = Row::default();
-        for j in 0..b {
-            if relations.of(labels[i], labels[j]) != Relation::Related {
-                continue;
+        let factor = T::of(scale);
+        for_rows(gamma, rows, b, |i, row, out| {
+            *out = Row::default();
+            for j in 0..b {
+                if relations.of(labels[i], labels[j]) != Relation::Related {
+                    continue;
+                }
+                let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
+                let gap = gram[i * b + j] - (T::ONE - delta);
+                if gap > T::ZERO {
+                    out.sum += (gap * gap).wide();
+                    out.count += 1;
+                    row[j] += factor * gap;
+                }
             }
-            let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
-            let gap = gram[i * b + j] - (T::ONE - delta);
-            if gap > T::ZERO {
-                out.sum += (gap * gap).wide();
-                out.count += 1;
-                row[j] += factor * gap;
-            }
+        });
+        if settings.delta_gradient {
+            through_delta(batch, settings, factor, gamma, nearest, across);
         }
-    });
-    if settings.delta_gradient {
-        through_delta(batch, settings, factor, gamma, nearest, across);
+        pairs_of(rows)
     }
-    pairs_of(rows)
 }
 
 /// max over c of a(c) + b(c), in four independent chains.
+#[inline(always)]
 fn largest_sum<T: Real>(a: &[T], b: &[T]) -> T {
     let mut chains = [T::LOWEST; 4];
     let (whole_a, whole_b) = (a.chunks_exact(4), b.chunks_exact(4));

@@ -7,7 +7,7 @@
 
 use crate::centre::ClassMeans;
 use crate::pairs::{ClassRelations, PairSets};
-use crate::real::{View, add_product, dot, symmetric_product};
+use crate::real::{View, add_product, dot, product, symmetric_product};
 use crate::rows::{Row, in_pool};
 use crate::taxonomy::Relation;
 use crate::{Centre, Error, Real, Reduction, Result, Settings, Targets, Taxonomy, dcsa, snop};
@@ -238,12 +238,16 @@ impl NegScale {
             let x = View::new(unit, b, dim);
             gram.resize(b * b, T::ZERO);
             symmetric_product(gram, x, x.transposed());
-            gradient.clear();
             gradient.resize(b * dim, T::ZERO);
-            let direct = snop::prefers_features(b, dim).then_some(snop::Features { unit, gradient });
+            let by_features = snop::prefers_features(b, dim);
+            if by_features {
+                gradient.fill(T::ZERO);
+            }
+            let direct = by_features.then_some(snop::Features { unit, gradient });
             let outcome = self.evaluate(gram, direct, dim, labels, tap, workspace);
             if outcome.is_ok() {
-                add_product(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+                let multiply = if by_features { add_product } else { product };
+                multiply(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
                 buffers.through_normalisation(dim);
             }
             (zero_features, outcome)

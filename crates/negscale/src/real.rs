@@ -1,5 +1,6 @@
 //! The two number types, `f32` and `f64`, and the matrix products over them.
 
+use crate::rows::for_this_cpu;
 use gemm::Parallelism;
 use rayon::prelude::*;
 use std::fmt::Debug;
@@ -268,18 +269,20 @@ pub(crate) fn sums<T: Real, const K: usize>(n: usize, mut term: impl FnMut(usize
     totals
 }
 
-/// Sum of `a[i] * b[i]`.
-pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
-    let mut chains = [T::ZERO; 16];
-    let (whole_a, whole_b) = (a.chunks_exact(16), b.chunks_exact(16));
-    let rest = whole_a.remainder().iter().zip(whole_b.remainder());
-    let rest: f64 = rest.map(|(&a, &b)| (a * b).wide()).sum();
-    for (a, b) in whole_a.zip(whole_b) {
-        for c in 0..16 {
-            chains[c] += a[c] * b[c];
+for_this_cpu! {
+    /// Sum of `a[i] * b[i]`.
+    pub(crate) fn dot<T: Real>(a: &[T], b: &[T]) -> f64 {
+        let mut chains = [T::ZERO; 16];
+        let (whole_a, whole_b) = (a.chunks_exact(16), b.chunks_exact(16));
+        let rest = whole_a.remainder().iter().zip(whole_b.remainder());
+        let rest: f64 = rest.map(|(&a, &b)| (a * b).wide()).sum();
+        for (a, b) in whole_a.zip(whole_b) {
+            for c in 0..16 {
+                chains[c] += a[c] * b[c];
+            }
         }
+        chains.iter().map(|x| x.wide()).sum::<f64>() + rest
     }
-    chains.iter().map(|x| x.wide()).sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@
 use crate::Real;
 use crate::pairs::PairSets;
 use crate::real::{View, dot, product, sums, symmetric_product, trace_of_square};
-use crate::rows::{Row, for_rows, pairs_of};
+use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
 
 /// Smallest squared distance that a direction is divided by.
 pub(crate) const FLOOR: f64 = 1e-6;
@@ -109,21 +109,7 @@ pub(crate) fn global<T: Real>(
 
     let Buffers { laplacian, k, diagonal, .. } = buffers;
     read_diagonal(k, b, diagonal);
-    let (twice, floored) = (T::of(2.0 * scale), T::ONE / T::of(FLOOR));
-    for_rows(gamma, rows, b, |i, row, _| {
-        let (l, k, kjj) = (&laplacian[i * b..][..b], &k[i * b..][..b], &diagonal[..b]);
-        let kii = kjj[i];
-        let own = row[i];
-        let [degree] = sums(b, |j| {
-            let w = -l[j];
-            // A floored weight does not move with the features, but the length of its direction does.
-            let q = if w < floored { w * w * (kii + kjj[j] - (k[j] + k[j])) } else { w };
-            row[j] = twice * (row[j] + q);
-            [q]
-        });
-        // The diagonal of L is no weight, but K_ii + K_ii - 2 K_ii = 0, so it has added nothing to the degree.
-        row[i] = twice * (own - T::of(degree));
-    });
+    bend(laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
     Global { square, trace, identical }
 }
 
@@ -132,29 +118,46 @@ fn read_diagonal<T: Real>(matrix: &[T], b: usize, diagonal: &mut Vec<T>) {
     diagonal.extend(matrix.iter().step_by(b + 1));
 }
 
-/// L; returns tr S and the number of pairs without a direction.
-fn weigh<T: Real>(
-    gram: &[T],
-    diagonal: &[T],
-    pairs: &PairSets<T>,
-    laplacian: &mut [T],
-    rows: &mut [Row],
-) -> (f64, usize) {
-    let b = diagonal.len();
-    for_rows(laplacian, rows, b, |i, row, out| {
-        let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
-        let gii = diagonal[i];
-        let [degree, lengths, directions, all] = sums(b, |j| {
-            let (w, squared) = weight(gii, diagonal[j], cosines[j]);
-            let w = w * unrelated[j];
-            row[j] = -w;
-            let some = if w > T::ZERO { T::ONE } else { T::ZERO };
-            [w, squared * unrelated[j], some, unrelated[j]]
+for_this_cpu! {
+    /// L; returns tr S and the number of pairs without a direction.
+    fn weigh<T: Real>(gram: &[T], diagonal: &[T], pairs: &PairSets<T>, laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
+        let b = diagonal.len();
+        for_rows(laplacian, rows, b, |i, row, out| {
+            let (cosines, unrelated, gjj) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b], &diagonal[..b]);
+            let (gii, row) = (gjj[i], &mut row[..b]);
+            let [degree, lengths] = sums(b, |j| {
+                let (w, squared) = weight(gii, gjj[j], cosines[j]);
+                row[j] = -(w * unrelated[j]);
+                [w * unrelated[j], squared * unrelated[j]]
+            });
+            let count = row.iter().zip(unrelated).map(|(l, u)| (*l == T::ZERO && *u == T::ONE) as u32).sum::<u32>() as usize;
+            row[i] = T::of(degree);
+            *out = Row { sum: lengths, count };
         });
-        row[i] = T::of(degree);
-        *out = Row { sum: lengths, count: (all - directions) as usize };
-    });
-    pairs_of(rows)
+        pairs_of(rows)
+    }
+}
+
+for_this_cpu! {
+    /// Turns LGL in `gamma` into `twice` (LGL - L_q).
+    fn bend<T: Real>(laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) {
+        let b = diagonal.len();
+        let floored = T::ONE / T::of(FLOOR);
+        for_rows(gamma, rows, b, |i, row, _| {
+            let (l, k, kjj) = (&laplacian[i * b..][..b], &k[i * b..][..b], &diagonal[..b]);
+            let (kii, row) = (kjj[i], &mut row[..b]);
+            let own = row[i];
+            let [degree] = sums(b, |j| {
+                let w = -l[j];
+                // A floored weight does not move with the features, but the length of its direction does.
+                let q = if w < floored { w * w * (kii + kjj[j] - (k[j] + k[j])) } else { w };
+                row[j] = twice * (row[j] + q);
+                [q]
+            });
+            // The diagonal of L is no weight, but K_ii + K_ii - 2 K_ii = 0, so it has added nothing to the degree.
+            row[i] = twice * (own - T::of(degree));
+        });
+    }
 }
 
 /// $\lVert S\rVert^2$ from the Gram matrix; leaves LGL in `gamma` and K in its buffer.
@@ -198,38 +201,42 @@ fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &m
     square
 }
 
-/// The Gram matrix of the features less their mean. L, K and U are the same for both, since $L1 = 0$, but in f32 the
-/// products lose far fewer digits when all cosines are near 1 (measured: a factor of 70 at a mean cosine of 0.98).
-fn centre<T: Real>(gram: &[T], b: usize, centred: &mut [T], means: &mut Vec<T>) {
-    means.clear();
-    means.extend(gram.chunks(b).map(|row| T::of(sums(b, |j| [row[j]])[0] / b as f64)));
-    let mean = T::of(sums(b, |i| [means[i]])[0] / b as f64);
-    for ((out, cosines), &own) in centred.chunks_mut(b).zip(gram.chunks(b)).zip(&*means) {
-        for ((out, &g), &column) in out.iter_mut().zip(cosines).zip(&*means) {
-            *out = (g - column) - (own - mean);
+for_this_cpu! {
+    /// The Gram matrix of the features less their mean. L, K and U are the same for both, since $L1 = 0$, but in f32 the
+    /// products lose far fewer digits when all cosines are near 1 (measured: a factor of 70 at a mean cosine of 0.98).
+    fn centre<T: Real>(gram: &[T], b: usize, centred: &mut [T], means: &mut Vec<T>) {
+        means.clear();
+        means.extend(gram.chunks(b).map(|row| T::of(sums(b, |j| [row[j]])[0] / b as f64)));
+        let mean = T::of(sums(b, |i| [means[i]])[0] / b as f64);
+        for ((out, cosines), &own) in centred.chunks_mut(b).zip(gram.chunks(b)).zip(&*means) {
+            for ((out, &g), &column) in out.iter_mut().zip(cosines).zip(&*means) {
+                *out = (g - column) - (own - mean);
+            }
         }
     }
 }
 
-/// The local term. Adds `scale` times its derivative to `gamma` and returns the unscaled sum.
-pub(crate) fn local<T: Real>(
-    gram: &[T],
-    b: usize,
-    pairs: &PairSets<T>,
-    doubt: &[T],
-    scale: f64,
-    gamma: &mut [T],
-    rows: &mut [Row],
-) -> f64 {
-    let scale = T::of(scale);
-    for_rows(gamma, rows, b, |i, row, out| {
-        let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
-        let [total] = sums(b, |j| {
-            let slope = unrelated[j] * doubt[i] * doubt[j] * cosines[j];
-            row[j] += scale * slope;
-            [slope * cosines[j]]
+for_this_cpu! {
+    /// The local term. Adds `scale` times its derivative to `gamma` and returns the unscaled sum.
+    pub(crate) fn local<T: Real>(
+        gram: &[T],
+        b: usize,
+        pairs: &PairSets<T>,
+        doubt: &[T],
+        scale: f64,
+        gamma: &mut [T],
+        rows: &mut [Row],
+    ) -> f64 {
+        let scale = T::of(scale);
+        for_rows(gamma, rows, b, |i, row, out| {
+            let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
+            let [total] = sums(b, |j| {
+                let slope = unrelated[j] * doubt[i] * doubt[j] * cosines[j];
+                row[j] += scale * slope;
+                [slope * cosines[j]]
+            });
+            *out = Row { sum: total, count: 0 };
         });
-        *out = Row { sum: total, count: 0 };
-    });
-    pairs_of(rows).0
+        pairs_of(rows).0
+    }
 }
