@@ -15,9 +15,8 @@
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
-use crate::pairs::{ClassRelations, PairSets};
+use crate::pairs::PairSets;
 use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
-use crate::taxonomy::Relation;
 use crate::{Real, Settings};
 
 /// Buffers, each B x groups.
@@ -33,9 +32,8 @@ pub(crate) struct Buffers<T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a, T> {
     pub(crate) gram: &'a [T],
-    pub(crate) labels: &'a [usize],
+    pub(crate) b: usize,
     pub(crate) pairs: &'a PairSets<T>,
-    pub(crate) relations: &'a ClassRelations,
 }
 
 for_this_cpu! {
@@ -49,19 +47,26 @@ for_this_cpu! {
         buffers: &mut Buffers<T>,
         rows: &mut [Row],
     ) -> (f64, usize) {
-        let Batch { gram, labels, pairs, relations } = batch;
-        let (b, k) = (labels.len(), pairs.groups);
+        let Batch { gram, b, pairs } = batch;
+        let k = pairs.groups;
         let Buffers { nearest, across } = buffers;
         nearest.resize(b * k, T::ZERO);
         across.resize(b * k, T::ZERO);
 
-        for_rows(nearest, rows, k, |i, row, _| {
-            let cosines = &gram[i * b..][..b];
-            for (c, m) in row.iter_mut().enumerate() {
-                let anchors = pairs.samples(c).iter().filter(|&&p| settings.self_anchor || p != i);
-                *m = anchors.fold(T::LOWEST, |m, &p| m.larger(cosines[p]));
+        // G is symmetric, so whole rows can be compared at a time: here with a row per group, then turned over.
+        let by_group = &mut across[..];
+        by_group.fill(T::LOWEST);
+        for (p, cosines) in gram.chunks(b.max(1)).enumerate() {
+            let largest = &mut by_group[pairs.group_of[p] * b..][..b];
+            let before = largest[p];
+            largest.iter_mut().zip(cosines).for_each(|(m, &g)| *m = m.larger(g));
+            if !settings.self_anchor {
+                largest[p] = before;
             }
-        });
+        }
+        for (i, row) in nearest.chunks_mut(k.max(1)).enumerate() {
+            row.iter_mut().enumerate().for_each(|(c, m)| *m = by_group[c * b + i]);
+        }
         let nearest = &*nearest;
         for_rows(across, rows, k, |j, row, _| {
             row.fill(T::LOWEST);
@@ -76,10 +81,7 @@ for_this_cpu! {
         let factor = T::of(scale);
         for_rows(gamma, rows, b, |i, row, out| {
             *out = Row::default();
-            for j in 0..b {
-                if relations.of(labels[i], labels[j]) != Relation::Related {
-                    continue;
-                }
+            for j in pairs.related_to(i) {
                 let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
                 let gap = gram[i * b + j] - (T::ONE - delta);
                 if gap > T::ZERO {
@@ -123,8 +125,8 @@ fn through_delta<T: Real>(
     nearest: &[T],
     across: &[T],
 ) {
-    let Batch { gram, labels, pairs, relations } = batch;
-    let (b, k) = (labels.len(), pairs.groups);
+    let Batch { gram, b, pairs } = batch;
+    let k = pairs.groups;
     let half = T::of(0.5);
     let at = |i: usize, c: usize| {
         let m = nearest[i * k + c];
@@ -137,10 +139,7 @@ fn through_delta<T: Real>(
         gamma[p * b + i] += half * amount;
     };
     for i in 0..b {
-        for j in i + 1..b {
-            if relations.of(labels[i], labels[j]) != Relation::Related {
-                continue;
-            }
+        for j in pairs.related_to(i).filter(|&j| j > i) {
             let (mine, theirs) = (&nearest[i * k..][..k], &across[j * k..][..k]);
             let largest = largest_sum(mine, theirs);
             let gap = gram[i * b + j] - (T::ONE - largest / T::of(2.0));

@@ -46,6 +46,12 @@ pub(crate) struct PairSets<T> {
     pub(crate) barrier: Vec<T>,
     /// groups x B: 1 where a sample is unrelated to the group, 0 elsewhere.
     pub(crate) unrelated: Vec<T>,
+    /// Samples ordered by class, and per class present the classes related to it, as places in `class_starts`.
+    class_members: Vec<usize>,
+    class_starts: Vec<usize>,
+    class_of: Vec<usize>,
+    kin: Vec<usize>,
+    kin_starts: Vec<usize>,
     /// P, the number of unrelated pairs.
     pub(crate) p: usize,
     /// Q, the number of related pairs.
@@ -64,10 +70,14 @@ impl<T: Real> PairSets<T> {
         batch: u64,
     ) {
         self.group_by_class(labels, relations);
+        self.sort_members();
+        self.class_of.clone_from(&self.group_of);
+        self.class_members.clone_from(&self.members);
+        self.class_starts.clone_from(&self.starts);
         if settings.pairs == PairSource::Random {
             self.draw(labels.len(), settings.seed, batch);
+            self.sort_members();
         }
-        self.sort_members();
         self.spread(labels.len());
     }
 
@@ -89,10 +99,16 @@ impl<T: Real> PairSets<T> {
         self.count_members();
         self.barrier.clear();
         (self.p, self.q) = (0, 0);
+        self.kin.clear();
+        self.kin_starts.clear();
         for (g, &a) in self.class_of_group.iter().enumerate() {
+            self.kin_starts.push(self.kin.len());
             for (h, &b) in self.class_of_group.iter().enumerate() {
                 let relation = relations.of(a, b);
                 self.barrier.push(if relation == Relation::Unrelated { T::ZERO } else { T::LOWEST });
+                if relation == Relation::Related {
+                    self.kin.push(h);
+                }
                 if g < h {
                     let pairs = (self.starts[g + 1] - self.starts[g]) * (self.starts[h + 1] - self.starts[h]);
                     match relation {
@@ -103,6 +119,7 @@ impl<T: Real> PairSets<T> {
                 }
             }
         }
+        self.kin_starts.push(self.kin.len());
     }
 
     /// Replaces the unrelated pairs by as many random ones: every sample becomes a group of its own.
@@ -163,6 +180,13 @@ impl<T: Real> PairSets<T> {
     /// Samples of a group.
     pub(crate) fn samples(&self, group: usize) -> &[usize] {
         &self.members[self.starts[group]..self.starts[group + 1]]
+    }
+
+    /// The samples that are related to sample `i`.
+    pub(crate) fn related_to(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        let class = self.class_of[i];
+        let kin = &self.kin[self.kin_starts[class]..self.kin_starts[class + 1]];
+        kin.iter().flat_map(|&k| &self.class_members[self.class_starts[k]..self.class_starts[k + 1]]).copied()
     }
 
     /// Row over the batch: 1 where a sample is unrelated to sample `i`.

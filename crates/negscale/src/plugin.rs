@@ -344,7 +344,7 @@ impl NegScale {
             terms.local = snop::local(gram, b, pairs, doubt, scale, gamma, rows) / per_unrelated;
         }
         if terms.dcsa_state == TermState::Active {
-            let batch = dcsa::Batch { gram, labels, pairs, relations: &self.relations };
+            let batch = dcsa::Batch { gram, b, pairs };
             let (sum, capped) = dcsa::cap(batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
             (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
         }

@@ -228,22 +228,6 @@ fn mirror<T: Copy>(out: &mut [T], n: usize) {
     }
 }
 
-/// tr(MM), the sum of $M_{ij} M_{ji}$ of an n x n matrix, tile by tile, one row of a tile at a time.
-pub(crate) fn trace_of_square<T: Real>(matrix: &[T], n: usize) -> f64 {
-    const TILE: usize = 32;
-    let mut total = 0.0;
-    for row in (0..n).step_by(TILE) {
-        for column in (0..n).step_by(TILE) {
-            for i in row..(row + TILE).min(n) {
-                let width = TILE.min(n - column);
-                let across = &matrix[i * n + column..][..width];
-                total += sums(width, |j| [across[j] * matrix[(column + j) * n + i]])[0];
-            }
-        }
-    }
-    total
-}
-
 /// Sums of `K` quantities over 0..n, in sixteen interleaved chains: no addition waits for the one before, the compiler can
 /// use vectors, and rounding errors stay small. The order depends on n alone.
 #[inline(always)]

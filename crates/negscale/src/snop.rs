@@ -8,7 +8,7 @@
 //! $r_{ij} = G_{ii} + G_{jj} - 2G_{ij}$, weights $W_{ij} = 1/r_{ij}$ on $P_{neg}$ and the graph Laplacian
 //! $L = \mathrm{diag}(W1) - W$ one has $S = X^\top L X$, hence
 //!
-//! $$\lVert S\rVert_F^2 = \mathrm{tr}(LGLG), \qquad K = GLG, \quad U_{ij} = K_{ii} + K_{jj} - 2K_{ij},$$
+//! $$\lVert S\rVert_F^2 = \mathrm{tr}(LGLG) = \sum_{P_{neg}} W_{ij} U_{ij}, \qquad K = GLG, \quad U_{ij} = K_{ii} + K_{jj} - 2K_{ij},$$
 //! $$\Gamma = \frac{\partial \lVert S\rVert_F^2}{\partial G} = 2\,(LGL - L_q), \qquad L_q \text{ the Laplacian of } W_{ij}^2 U_{ij}.$$
 //!
 //! Features enter only through differences, so $G$ is centred first: same numbers, fewer digits lost. Where the features
@@ -23,7 +23,7 @@
 
 use crate::Real;
 use crate::pairs::PairSets;
-use crate::real::{View, dot, product, sums, symmetric_product, trace_of_square};
+use crate::real::{View, product, sums, symmetric_product};
 use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
 
 /// Smallest squared distance that a direction is divided by.
@@ -99,17 +99,17 @@ pub(crate) fn global<T: Real>(
     buffers.k.resize(b * b, T::ZERO);
     read_diagonal(gram, b, &mut buffers.diagonal);
     let (trace, identical) = weigh(gram, &buffers.diagonal, pairs, &mut buffers.laplacian, rows);
-    let square = match features {
+    match features {
         None => by_gram(gram, b, gamma, buffers),
         Some(features) => {
             gamma.fill(T::ZERO);
-            by_features(features, b, scale, buffers)
+            by_features(features, b, scale, buffers);
         }
-    };
+    }
 
     let Buffers { laplacian, k, diagonal, .. } = buffers;
     read_diagonal(k, b, diagonal);
-    bend(laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
+    let square = bend(laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
     Global { square, trace, identical }
 }
 
@@ -139,45 +139,46 @@ for_this_cpu! {
 }
 
 for_this_cpu! {
-    /// Turns LGL in `gamma` into `twice` (LGL - L_q).
-    fn bend<T: Real>(laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) {
+    /// Turns LGL in `gamma` into `twice` (LGL - L_q). Returns the sum of $W_{ij} U_{ij}$ over pairs, which is
+    /// $\mathrm{tr}(LK) = \lVert S\rVert_F^2$: all its terms are positive, so it loses no digits.
+    fn bend<T: Real>(laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) -> f64 {
         let b = diagonal.len();
         let floored = T::ONE / T::of(FLOOR);
-        for_rows(gamma, rows, b, |i, row, _| {
+        for_rows(gamma, rows, b, |i, row, out| {
             let (l, k, kjj) = (&laplacian[i * b..][..b], &k[i * b..][..b], &diagonal[..b]);
             let (kii, row) = (kjj[i], &mut row[..b]);
             let own = row[i];
-            let [degree] = sums(b, |j| {
+            let [degree, square] = sums(b, |j| {
                 let w = -l[j];
+                let wu = w * (kii + kjj[j] - (k[j] + k[j]));
                 // A floored weight does not move with the features, but the length of its direction does.
-                let q = if w < floored { w * w * (kii + kjj[j] - (k[j] + k[j])) } else { w };
+                let q = if w < floored { w * wu } else { w };
                 row[j] = twice * (row[j] + q);
-                [q]
+                [q, wu]
             });
+            *out = Row { sum: square, count: 0 };
             // The diagonal of L is no weight, but K_ii + K_ii - 2 K_ii = 0, so it has added nothing to the degree.
             row[i] = twice * (own - T::of(degree));
         });
+        pairs_of(rows).0
     }
 }
 
-/// $\lVert S\rVert^2$ from the Gram matrix; leaves LGL in `gamma` and K in its buffer.
-fn by_gram<T: Real>(gram: &[T], b: usize, gamma: &mut [T], buffers: &mut Buffers<T>) -> f64 {
+/// LGL into `gamma` and K into its buffer, from the Gram matrix.
+fn by_gram<T: Real>(gram: &[T], b: usize, gamma: &mut [T], buffers: &mut Buffers<T>) {
     let Buffers { laplacian, k, centred, l_times, means, .. } = buffers;
     centred.resize(b * b, T::ZERO);
     l_times.resize(b * b, T::ZERO);
     centre(gram, b, centred, means);
     let (laplacian, gram) = (View::new(laplacian, b, b), View::new(centred, b, b));
     product(l_times, T::ONE, laplacian, gram);
-    // tr(LG LG) rather than <LGL, G>: the same number, but LGL has the larger rounding errors.
-    let square = trace_of_square(l_times, b);
     let lg = View::new(l_times, b, b);
     symmetric_product(gamma, lg, laplacian);
     symmetric_product(k, gram, lg);
-    square
 }
 
-/// $\lVert S\rVert^2$ from the features; leaves K in its buffer and `scale` times $4LXS$ in their gradient.
-fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &mut Buffers<T>) -> f64 {
+/// K into its buffer and `scale` times $4LXS$ into the gradient, from the features.
+fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &mut Buffers<T>) {
     let Features { unit, gradient } = features;
     let dim = unit.len() / b;
     let Buffers { laplacian, k, centred, l_times, s, xs, .. } = buffers;
@@ -193,12 +194,10 @@ fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &m
     product(l_times, T::ONE, View::new(laplacian, b, b), x);
     let lx = View::new(l_times, b, dim);
     symmetric_product(s, x.transposed(), lx);
-    let square = dot(s, s);
     let s = View::new(s, dim, dim);
     product(gradient, T::of(4.0 * scale), lx, s);
     product(xs, T::ONE, x, s);
     symmetric_product(k, View::new(xs, b, dim), x.transposed());
-    square
 }
 
 for_this_cpu! {
