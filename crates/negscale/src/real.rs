@@ -228,26 +228,35 @@ fn mirror<T: Copy>(out: &mut [T], n: usize) {
     }
 }
 
-/// Sums of `K` quantities over 0..n, in sixteen interleaved chains: no addition waits for the one before, the compiler can
-/// use vectors, and rounding errors stay small. The order depends on n alone.
+/// Walks along four rows of equal length: `step` gets the values of one place, returns the new value of `out` there and `K`
+/// terms, whose sums are returned. Sums run in sixteen interleaved chains: no addition waits for the one before, the compiler
+/// can use vectors, and rounding errors stay small. The order depends on the length alone.
 #[inline(always)]
-pub(crate) fn sums<T: Real, const K: usize>(n: usize, mut term: impl FnMut(usize) -> [T; K]) -> [f64; K] {
-    let mut chains = [[T::ZERO; 16]; K];
-    let mut start = 0;
-    while n - start >= 16 {
-        for c in 0..16 {
-            let t = term(start + c);
+pub(crate) fn walk<T: Real, const K: usize>(
+    out: &mut [T],
+    [a, b, c]: [&[T]; 3],
+    step: impl Fn(T, T, T, T) -> (T, [T; K]),
+) -> [f64; K] {
+    const LANES: usize = 16;
+    let mut chains = [[T::ZERO; LANES]; K];
+    let whole = out.len() - out.len() % LANES;
+    let (out, out_rest) = out.split_at_mut(whole);
+    let rows = a.chunks_exact(LANES).zip(b.chunks_exact(LANES)).zip(c.chunks_exact(LANES));
+    for (out, ((a, b), c)) in out.chunks_exact_mut(LANES).zip(rows) {
+        for lane in 0..LANES {
+            let (value, terms) = step(out[lane], a[lane], b[lane], c[lane]);
+            out[lane] = value;
             for k in 0..K {
-                chains[k][c] += t[k];
+                chains[k][lane] += terms[k];
             }
         }
-        start += 16;
     }
     let mut totals = chains.map(|chain| chain.iter().map(|x| x.wide()).sum::<f64>());
-    for i in start..n {
-        let t = term(i);
+    for (at, out) in out_rest.iter_mut().enumerate() {
+        let (value, terms) = step(*out, a[whole + at], b[whole + at], c[whole + at]);
+        *out = value;
         for k in 0..K {
-            totals[k] += t[k].wide();
+            totals[k] += terms[k].wide();
         }
     }
     totals
@@ -267,6 +276,20 @@ for_this_cpu! {
         }
         chains.iter().map(|x| x.wide()).sum::<f64>() + rest
     }
+}
+
+/// Sum of all values.
+#[inline(always)]
+pub(crate) fn total<T: Real>(a: &[T]) -> f64 {
+    let mut chains = [T::ZERO; 16];
+    let whole = a.chunks_exact(16);
+    let rest: f64 = whole.remainder().iter().map(|x| x.wide()).sum();
+    for a in whole {
+        for c in 0..16 {
+            chains[c] += a[c];
+        }
+    }
+    chains.iter().map(|x| x.wide()).sum::<f64>() + rest
 }
 
 #[cfg(test)]
