@@ -124,7 +124,7 @@ fn a_bad_noise_model_is_refused_with_the_nearest_name() {
     };
     assert!(tried("syn:0.5").contains("sym"));
     assert!(tried("sym:1.5").contains("1.5"));
-    assert!(tried("cifarn:worse").contains("fashion-mnist-subset"));
+    assert!(tried("cifarn:worse").contains("cifar10n_labels.npy"));
     assert!(!out.exists());
 }
 

@@ -24,6 +24,7 @@ pub mod literal;
 pub mod pairs;
 mod plugin;
 mod real;
+mod record;
 mod rows;
 mod settings;
 pub mod snop;
@@ -31,7 +32,8 @@ pub mod taxonomy;
 
 pub use centre::ClassMeans;
 pub use error::{Error, Result};
-pub use plugin::{Evaluation, NegScale, PairLists, Tap, TermState, Terms, Workspace};
+pub use plugin::{NegScale, Workspace};
 pub use real::Real;
+pub use record::{Evaluation, PairLists, Tap, TermState, Terms};
 pub use settings::{Centre, PairSource, Reduction, Settings, Targets};
 pub use taxonomy::Taxonomy;
