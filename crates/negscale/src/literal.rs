@@ -30,6 +30,10 @@ pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Ta
         let requirement = "the literal form has neither delta_gradient nor centre; use from_features";
         return Err(Error::Setting { name: "delta_gradient, centre", value: "set".into(), requirement });
     }
+    if dim == 0 || features.len() != tap.labels.len() * dim {
+        let why = format!("{} labels times dimension {dim}, which must not be 0", tap.labels.len());
+        return Err(Error::Size { what: "features", got: features.len(), need: tap.labels.len() * dim, why });
+    }
     let pairs = plugin.pairs(tap)?;
     let (p, q) = (pairs.unrelated.len(), pairs.related.len());
     let two = T::of(2.0);

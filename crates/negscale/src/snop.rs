@@ -52,7 +52,8 @@ pub(crate) struct Features<'a, T> {
 /// Whether the products are cheaper in feature space: counted in multiplications, $3B^2d + 2.5Bd^2$ there against
 /// $1.5B^2d + 2B^3$ with the Gram matrix.
 pub(crate) fn prefers_features(b: usize, dim: usize) -> bool {
-    3 * b * dim + 5 * dim * dim < 4 * b * b
+    // Multiplications above, divided by B / 2.
+    dim > 0 && 6 * b * dim + 5 * dim * dim < 3 * b * dim + 4 * b * b
 }
 
 /// What the global term is made of.
@@ -184,10 +185,7 @@ fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &m
         buffer.resize(b * dim, T::ZERO);
     }
     s.resize(dim * dim, T::ZERO);
-    let mean = |c: usize| T::of((0..b).map(|i| unit[i * dim + c].wide()).sum::<f64>() / b as f64);
-    s.iter_mut().zip(0..dim).for_each(|(m, c)| *m = mean(c));
-    centred.clear();
-    centred.extend(unit.chunks(dim).flat_map(|x| x.iter().zip(&*s).map(|(&x, &m)| x - m)));
+    centre_columns(unit, dim, &mut s[..dim], centred);
     let x = View::new(centred, b, dim);
     product(l_times, T::ONE, View::new(laplacian, b, b), x);
     let lx = View::new(l_times, b, dim);
@@ -196,6 +194,22 @@ fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &m
     product(gradient, T::of(4.0 * scale), lx, s);
     product(xs, T::ONE, x, s);
     symmetric_product(k, View::new(xs, b, dim), x.transposed());
+}
+
+for_this_cpu! {
+    /// The features less their mean, which is left in `mean`.
+    fn centre_columns<T: Real>(unit: &[T], dim: usize, mean: &mut [T], centred: &mut Vec<T>) {
+        mean.fill(T::ZERO);
+        for x in unit.chunks(dim) {
+            mean.iter_mut().zip(x).for_each(|(m, &x)| *m += x);
+        }
+        let share = T::of(dim as f64 / unit.len() as f64);
+        mean.iter_mut().for_each(|m| *m = *m * share);
+        centred.resize(unit.len(), T::ZERO);
+        for (out, x) in centred.chunks_mut(dim).zip(unit.chunks(dim)) {
+            out.iter_mut().zip(x).zip(&*mean).for_each(|((out, &x), &m)| *out = x - m);
+        }
+    }
 }
 
 for_this_cpu! {

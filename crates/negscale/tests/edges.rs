@@ -111,6 +111,14 @@ fn a_zero_feature_has_no_direction_gets_no_gradient_and_is_counted() {
 }
 
 #[test]
+fn features_of_no_dimension_have_no_directions() {
+    let (_, terms, gradient) = evaluate(&[], 0, &[3, 0, 5]);
+    assert_eq!((terms.zero_features, terms.identical_pairs, gradient.len()), (3, 2, 0));
+    let ours = plugin(Settings::default());
+    assert!(negscale::literal::evaluate(&ours, &[], 0, &Tap::new(&[3, 0], &[0.5, 0.5])).is_err());
+}
+
+#[test]
 fn huge_and_tiny_features_neither_overflow_nor_vanish() {
     let labels = [3usize, 0, 5, 1];
     let base = [0.4f32, 1.0, -0.3, 0.8, 1.1, -0.9, 0.2, 0.5];
