@@ -70,11 +70,7 @@ pub fn run(what: Data) -> Result<()> {
         Data::Inspect { data, place, own, noise, seed, labels_only, json } => {
             let mut splits = open_data(&data, &place, &own)?;
             if let Some(spec) = noise {
-                let context = noise::NoiseContext {
-                    folders: place.folders().looked_in().to_vec(),
-                    ..Default::default()
-                };
-                let drawn = noise::apply(&spec, &splits.train, seed, &context)?;
+                let drawn = noise::apply(&spec, &splits.train, seed, &place.noise_context())?;
                 splits.train = splits.train.with_noise(drawn.labels)?;
             }
             let options = Options { items: !labels_only, ..Options::default() };

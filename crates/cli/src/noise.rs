@@ -2,7 +2,7 @@
 
 use crate::source::{Own, Place, open_data};
 use anyhow::Result;
-use negscale_data::noise::{NoiseContext, NoiseSpec, apply};
+use negscale_data::noise::{NoiseSpec, apply};
 use std::path::PathBuf;
 
 /// Lay label noise over a data set and save it as a file.
@@ -36,8 +36,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { data, noise, seed, out, place, own, json } = arguments;
     let splits = open_data(&data, &place, &own)?;
-    let context = NoiseContext { folders: place.folders().looked_in().to_vec(), ..NoiseContext::default() };
-    let drawn = apply(&noise, &splits.train, seed, &context)?;
+    let drawn = apply(&noise, &splits.train, seed, &place.noise_context())?;
     drawn.save(&out, &splits.train)?;
     if json {
         let summary = serde_json::json!({

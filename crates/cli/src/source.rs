@@ -3,7 +3,7 @@
 use anyhow::Result;
 use negscale_data::folders::Folders;
 use negscale_data::own::OwnOptions;
-use negscale_data::{Splits, open};
+use negscale_data::{NoiseContext, Splits, open};
 use std::path::PathBuf;
 
 /// Where data is looked for.
@@ -18,6 +18,11 @@ impl Place {
     /// The folders, in the order in which they are looked in.
     pub fn folders(&self) -> Folders {
         Folders::of_process(self.data_dir.as_deref())
+    }
+
+    /// The same for noise that is read from tables.
+    pub fn noise_context(&self) -> NoiseContext {
+        NoiseContext { folders: self.folders().looked_in().to_vec(), ..NoiseContext::default() }
     }
 }
 

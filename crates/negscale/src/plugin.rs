@@ -130,7 +130,8 @@ impl NegScale {
         let b = labels.len();
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
-        let (value, terms) = in_pool(b, || self.evaluate(gram, None, dim, labels, tap, workspace))?;
+        expect_probabilities(tap.confidence)?;
+        let (value, terms) = in_pool(b, || self.evaluate(gram, None, dim, labels, tap, workspace));
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
@@ -147,14 +148,16 @@ impl NegScale {
         let b = labels.len();
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
         expect_finite("feature", features, dim)?;
+        expect_probabilities(tap.confidence)?;
 
+        // Nothing can fail from here on, so a batch that is refused leaves the running class means as they were.
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
         if self.settings.centre == Centre::ClassBalanced {
             let FeatureBuffers { means, centre, .. } = &mut buffers;
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
-        let (zero_features, outcome) = in_pool(b, || {
+        let (value, terms) = in_pool(b, || {
             let zero_features = buffers.normalise(features, b, dim);
             let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
             let x = View::new(unit, b, dim);
@@ -166,21 +169,14 @@ impl NegScale {
                 gradient.fill(T::ZERO);
             }
             let direct = by_features.then_some(snop::Features { unit, gradient });
-            let outcome = self.evaluate(gram, direct, dim, labels, tap, workspace);
-            if outcome.is_ok() {
-                let multiply = if by_features { add_product } else { product };
-                multiply(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-                buffers.through_normalisation(dim);
-            }
-            (zero_features, outcome)
+            let (value, terms) = self.evaluate(gram, direct, dim, labels, tap, workspace);
+            let multiply = if by_features { add_product } else { product };
+            multiply(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+            buffers.through_normalisation(dim);
+            (value, Terms { zero_features, ..terms })
         });
         workspace.features = buffers;
-        let (value, terms) = outcome?;
-        Ok(Evaluation {
-            value,
-            terms: Terms { zero_features, ..terms },
-            gradient: &workspace.features.gradient,
-        })
+        Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
     }
 
     /// The labels that decide the pair sets, all of them classes of the tree.
@@ -202,7 +198,7 @@ impl NegScale {
         }
     }
 
-    /// Value and record; leaves $\Gamma$ in the workspace. Sizes, labels and the Gram matrix have been checked.
+    /// Value and record; leaves $\Gamma$ in the workspace. All input has been checked.
     fn evaluate<T: Real>(
         &self,
         gram: &[T],
@@ -211,17 +207,12 @@ impl NegScale {
         labels: &[usize],
         tap: &Tap<T>,
         workspace: &mut Workspace<T>,
-    ) -> Result<(f64, Terms)> {
+    ) -> (f64, Terms) {
         let s = &self.settings;
         let b = labels.len();
         let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;
         doubt.clear();
-        for (sample, c) in tap.confidence.iter().enumerate() {
-            if !(*c >= T::ZERO && *c <= T::ONE) {
-                return Err(Error::Confidence { sample, value: c.wide() });
-            }
-            doubt.push(T::ONE - *c);
-        }
+        doubt.extend(tap.confidence.iter().map(|&c| T::ONE - c));
         pairs.find(labels, &self.relations, s, tap.batch);
         rows.resize(b, Row::default());
         gamma.resize(b * b, T::ZERO);
@@ -271,7 +262,7 @@ impl NegScale {
             (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
         }
         let value = s.lambda * (s.global * terms.global + s.local * terms.local) + s.mu * terms.dcsa;
-        Ok((value, terms))
+        (value, terms)
     }
 }
 
@@ -322,6 +313,14 @@ impl<T: Real> FeatureBuffers<T> {
 
 fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> String) -> Result<()> {
     if got == need { Ok(()) } else { Err(Error::Size { what, got, need, why: why() }) }
+}
+
+/// All confidences in [0, 1].
+fn expect_probabilities<T: Real>(confidence: &[T]) -> Result<()> {
+    match confidence.iter().position(|&c| !(c >= T::ZERO && c <= T::ONE)) {
+        Some(sample) => Err(Error::Confidence { sample, value: confidence[sample].wide() }),
+        None => Ok(()),
+    }
 }
 
 /// All values finite; `width` of them belong to one sample.

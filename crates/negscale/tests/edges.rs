@@ -223,6 +223,18 @@ fn a_workspace_serves_batches_of_any_size_and_survives_an_error() {
 }
 
 #[test]
+fn a_refused_batch_leaves_the_running_class_means_alone() {
+    let centred = plugin(Settings { centre: negscale::Centre::ClassBalanced, ..Settings::default() });
+    let mut w = Workspace::new();
+    let (first, second) = (Batch::random(12, 4, 10, 1), Batch::random(12, 4, 10, 2));
+    centred.from_features(&first.features, 4, &first.tap(), &mut w).unwrap();
+    let before = w.class_means().clone();
+    let bad = vec![2.0; 12];
+    assert!(centred.from_features(&second.features, 4, &Tap::new(&second.labels, &bad), &mut w).is_err());
+    assert_eq!(w.class_means(), &before);
+}
+
+#[test]
 fn the_number_of_threads_changes_no_bit() {
     for b in [100, 300, 520] {
         let batch = Batch::random(b, 24, 10, 1);

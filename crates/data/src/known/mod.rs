@@ -134,7 +134,11 @@ pub fn names() -> Vec<&'static str> {
 
 /// Whether [`open`] knows the name, or another spelling of it.
 pub fn is_known(name: &str) -> bool {
-    name == EMBEDDED || KNOWN.iter().any(|known| known.names.contains(&name))
+    name == EMBEDDED || find_known(name).is_some()
+}
+
+fn find_known(name: &str) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| known.names.contains(&name))
 }
 
 /// Opens a known data set from the first folder that holds it.
@@ -144,7 +148,7 @@ pub fn open(name: &str, folders: &[PathBuf]) -> Result<Splits> {
     if name == EMBEDDED {
         return embedded();
     }
-    let Some(known) = KNOWN.iter().find(|known| known.names.contains(&name)) else {
+    let Some(known) = find_known(name) else {
         let requirement = format!("known are {}", names().join(", "));
         return Err(Error::Setting { what: "data set", value: name.to_owned(), requirement });
     };
