@@ -16,8 +16,9 @@
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
 use crate::pairs::PairSets;
-use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
+use crate::rows::{Row, for_rows, pairs_of};
 use crate::{Real, Settings};
+use negscale_cpu::for_this_cpu;
 
 /// Buffers, each B x groups.
 #[derive(Debug, Default)]

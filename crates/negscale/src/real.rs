@@ -1,7 +1,7 @@
 //! The two number types, `f32` and `f64`, and the matrix products over them.
 
-use crate::rows::for_this_cpu;
 use gemm::Parallelism;
+use negscale_cpu::for_this_cpu;
 use rayon::prelude::*;
 use std::fmt::Debug;
 use std::iter::Sum;

@@ -2,29 +2,6 @@
 
 use rayon::prelude::*;
 
-/// Compiles a function twice, for every CPU and for those with AVX2, and calls the right one. Closures inside a function
-/// are compiled like the function, which is why this is a macro and not a call with a closure. No operation is reordered or
-/// fused, so both give the same bits.
-macro_rules! for_this_cpu {
-    ($(#[$attribute:meta])* $visible:vis fn $name:ident<T: Real>($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
-        $(#[$attribute])*
-        $visible fn $name<T: Real>($($argument: $type),*) $(-> $result)? {
-            fn plain<T: Real>($($argument: $type),*) $(-> $result)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn wide<T: Real>($($argument: $type),*) $(-> $result)? $body
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the CPU has AVX2, as was just found out.
-                    return unsafe { wide($($argument),*) };
-                }
-            }
-            plain($($argument),*)
-        }
-    };
-}
-pub(crate) use for_this_cpu;
-
 /// From this batch size on, sharing rows among threads saves more than waking them costs.
 const SHARED_FROM: usize = 384;
 

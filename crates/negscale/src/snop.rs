@@ -24,7 +24,8 @@
 use crate::Real;
 use crate::pairs::PairSets;
 use crate::real::{View, product, symmetric_product, total, walk};
-use crate::rows::{Row, for_rows, for_this_cpu, pairs_of};
+use crate::rows::{Row, for_rows, pairs_of};
+use negscale_cpu::for_this_cpu;
 
 /// Smallest squared distance that a direction is divided by.
 pub(crate) const FLOOR: f64 = 1e-6;

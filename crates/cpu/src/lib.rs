@@ -1,0 +1,99 @@
+//! One answer, for all crates of the house, to the question: which instructions may this process use?
+//!
+//! The answer is found at run time, so one binary runs everywhere. Setting the variable `NEGSCALE_CPU=portable` makes every
+//! crate use the code that runs on any CPU; tests use it to check that code on machines that would not take it.
+//! (Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves.)
+
+use std::sync::OnceLock;
+
+/// The variable that chooses the code path: `portable`, or `auto` (the default).
+pub const VARIABLE: &str = "NEGSCALE_CPU";
+
+/// Whether the 256-bit code (AVX2 with fused multiply-add) may be used: the CPU has it and the user has not forbidden it.
+/// Found out once per process.
+#[inline]
+pub fn has_avx2() -> bool {
+    static FOUND: OnceLock<bool> = OnceLock::new();
+    *FOUND.get_or_init(|| allows_more_than_portable(std::env::var(VARIABLE).ok().as_deref()) && detect())
+}
+
+/// Name of the code path in use, for reports and benchmarks.
+pub fn name() -> &'static str {
+    if has_avx2() { "avx2+fma" } else { "portable" }
+}
+
+/// Reads the value of [`VARIABLE`]. What it does not know, it says on standard error and takes as `auto`: a misspelt
+/// variable must not stop a training run, but must not go unnoticed either.
+fn allows_more_than_portable(value: Option<&str>) -> bool {
+    match value.map(str::trim) {
+        Some("portable") => false,
+        None | Some("" | "auto") => true,
+        Some(other) => {
+            eprintln!("warning: {VARIABLE}={other} is not known (portable, auto); going on as with auto");
+            true
+        }
+    }
+}
+
+fn detect() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
+/// Compiles a function twice, for every CPU and for those with AVX2, and calls the right one. Closures inside a function
+/// are compiled like the function, which is why this is a macro and not a call with a closure. No operation is reordered or
+/// fused, so both give the same bits.
+#[macro_export]
+macro_rules! for_this_cpu {
+    ($(#[$attribute:meta])* $visible:vis fn $name:ident $(<$letter:ident: $bound:ident>)? ($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+        $(#[$attribute])*
+        $visible fn $name $(<$letter: $bound>)? ($($argument: $type),*) $(-> $result)? {
+            fn plain $(<$letter: $bound>)? ($($argument: $type),*) $(-> $result)? $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn wide $(<$letter: $bound>)? ($($argument: $type),*) $(-> $result)? $body
+                if $crate::has_avx2() {
+                    // SAFETY: the CPU has AVX2, as was found out.
+                    return unsafe { wide($($argument),*) };
+                }
+            }
+            plain($($argument),*)
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_word_portable_forbids_the_wide_code() {
+        for (value, allowed) in [
+            (None, true),
+            (Some("auto"), true),
+            (Some(""), true),
+            (Some("fast"), true),
+            (Some(" portable "), false),
+        ] {
+            assert_eq!(allows_more_than_portable(value), allowed, "{value:?}");
+        }
+    }
+
+    for_this_cpu! {
+        fn sum_of_squares(values: &[f32]) -> f32 {
+            values.iter().map(|v| v * v).sum()
+        }
+    }
+
+    #[test]
+    fn a_function_compiled_twice_is_called_like_any_other() {
+        assert_eq!(sum_of_squares(&[1.0, 2.0, 3.0]), 14.0);
+    }
+}

@@ -1,0 +1,1 @@
+//! Networks, optimisers and training methods for data whose labels are wrong.
