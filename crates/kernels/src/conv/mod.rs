@@ -1,6 +1,16 @@
-//! Convolution of channels-last images, on slices.
+//! Convolution of channels-last images, on slices: forward, gradient of the data, gradient of the weights.
+//!
+//! Two ways, chosen by the shape alone: [`gather`] (any window; a matrix product that reads windows where they are) and [`winograd`]
+//! (3x3 windows of stride 1 with enough channels; a quarter of the multiplications). Sums over pixels and channels are taken in
+//! an order that the shape fixes, so the number of threads does not change a bit of any result.
+
+mod gather;
+mod tile;
+mod weight;
+mod winograd;
 
 use crate::Window;
+use rayon::prelude::*;
 
 /// Sizes of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +41,35 @@ impl Shape {
         };
         Some([side(self.height, 0)?, side(self.width, 1)?])
     }
+
+    fn checked_out(&self) -> [usize; 2] {
+        let out = self.out();
+        assert!(
+            out.is_some() && self.window.kernel.iter().all(|&k| k > 0),
+            "convolution: the kernel does not fit: {self:?}"
+        );
+        out.unwrap_or_default()
+    }
+
+    fn x_len(&self) -> usize {
+        self.batch * self.height * self.width * self.inputs
+    }
+
+    fn y_len(&self) -> usize {
+        let [oh, ow] = self.checked_out();
+        self.batch * oh * ow * self.outputs
+    }
+
+    fn weight_len(&self) -> usize {
+        self.outputs * self.inputs * self.window.kernel[0] * self.window.kernel[1]
+    }
 }
 
 /// `y = conv(x, weight) + bias + skip`. `x` is `[batch, height, width, inputs]`, `weight` `[outputs, inputs, kernel, kernel]`,
 /// the result and `skip` `[batch, out height, out width, outputs]`.
+///
+/// # Panics
+/// If a slice has not the length that `shape` says.
 pub fn forward(
     x: &[f32],
     weight: &[f32],
@@ -42,50 +77,70 @@ pub fn forward(
     skip: Option<&[f32]>,
     shape: &Shape,
 ) -> Vec<f32> {
-    let [oh, ow] = shape.out().unwrap_or([0, 0]);
-    let mut y = vec![0.0; shape.batch * oh * ow * shape.outputs];
-    visit(shape, [oh, ow], |at_y, at_x, at_w| y[at_y] += x[at_x] * weight[at_w]);
-    for (i, y) in y.iter_mut().enumerate() {
-        *y += bias.map_or(0.0, |bias| bias[i % shape.outputs]) + skip.map_or(0.0, |skip| skip[i]);
+    let out = shape.checked_out();
+    check("x", x, shape.x_len(), shape);
+    check("weight", weight, shape.weight_len(), shape);
+    bias.inspect(|bias| check("bias", bias, shape.outputs, shape));
+    skip.inspect(|skip| check("skip", skip, shape.y_len(), shape));
+    if shape.y_len() == 0 {
+        return Vec::new();
     }
-    y
+    if winograd::pays(shape, out) {
+        return winograd::forward(x, weight, bias, skip, shape, out);
+    }
+    gather::forward(x, weight, bias, skip, shape, out)
 }
 
 /// Gradient with respect to `x`, of the shape of `x`.
+///
+/// # Panics
+/// If a slice has not the length that `shape` says.
 pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
-    let mut dx = vec![0.0; shape.batch * shape.height * shape.width * shape.inputs];
-    visit(shape, shape.out().unwrap_or([0, 0]), |at_y, at_x, at_w| dx[at_x] += dy[at_y] * weight[at_w]);
-    dx
+    let out = shape.checked_out();
+    check("dy", dy, shape.y_len(), shape);
+    check("weight", weight, shape.weight_len(), shape);
+    if shape.x_len() == 0 {
+        return Vec::new();
+    }
+    if winograd::pays(shape, out) {
+        return winograd::data_gradient(dy, weight, shape, out);
+    }
+    gather::data_gradient(dy, weight, shape, out)
 }
 
 /// Gradient with respect to `weight`, of the shape of `weight`.
+///
+/// # Panics
+/// If a slice has not the length that `shape` says.
 pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
-    let [kh, kw] = shape.window.kernel;
-    let mut dw = vec![0.0; shape.outputs * shape.inputs * kh * kw];
-    visit(shape, shape.out().unwrap_or([0, 0]), |at_y, at_x, at_w| dw[at_w] += dy[at_y] * x[at_x]);
-    dw
+    let out = shape.checked_out();
+    check("x", x, shape.x_len(), shape);
+    check("dy", dy, shape.y_len(), shape);
+    if shape.x_len() == 0 || shape.y_len() == 0 {
+        return vec![0.0; shape.weight_len()];
+    }
+    if winograd::pays(shape, out) {
+        return winograd::weight_gradient(x, dy, shape, out);
+    }
+    weight::gradient(x, dy, shape, out)
 }
 
-fn visit(shape: &Shape, [oh, ow]: [usize; 2], mut term: impl FnMut(usize, usize, usize)) {
-    let Shape { batch, height, width, inputs, outputs, window } = *shape;
-    let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
-    for b in 0..batch {
-        for (y, x) in (0..oh).flat_map(|y| (0..ow).map(move |x| (y, x))) {
-            for (r, s) in (0..kh).flat_map(|r| (0..kw).map(move |s| (r, s))) {
-                let (row, column) = ((y * sh + r).wrapping_sub(ph), (x * sw + s).wrapping_sub(pw));
-                if row < height && column < width {
-                    for o in 0..outputs {
-                        for i in 0..inputs {
-                            let at_y = ((b * oh + y) * ow + x) * outputs + o;
-                            term(
-                                at_y,
-                                ((b * height + row) * width + column) * inputs + i,
-                                ((o * inputs + i) * kh + r) * kw + s,
-                            );
-                        }
-                    }
-                }
-            }
-        }
+fn check(name: &str, slice: &[f32], length: usize, shape: &Shape) {
+    assert!(
+        slice.len() == length,
+        "convolution: {name} has {} numbers, its shape says {length}: {shape:?}",
+        slice.len()
+    );
+}
+
+/// Multiply-adds below which waking other threads costs more than it saves.
+const SHARED_FROM: usize = 1 << 20;
+
+/// Calls `piece(n)` for all `n < pieces`, on all cores if there are enough multiply-adds to do.
+fn parallel(pieces: usize, work: usize, piece: impl Fn(usize) + Sync + Send) {
+    if work < SHARED_FROM || pieces < 2 {
+        (0..pieces).for_each(piece);
+    } else {
+        (0..pieces).into_par_iter().with_max_len(1).for_each(piece);
     }
 }

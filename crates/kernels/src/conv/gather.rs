@@ -1,0 +1,315 @@
+//! Convolution as a matrix product that needs no copy of its windows.
+//!
+//! In a channels-last image, one row of a window is one contiguous run of `kernel columns x channels` numbers. So an output pixel
+//! is a product of `kernel rows` runs with the weights, and pixels are the rows of the product (see [`super::tile::rows`]). Only images
+//! with padding are copied, with their border, a few rows at a time.
+//!
+//! The same loop does the data gradient. For an input pixel at row $i$ (padding $p$, stride $s$), the outputs that saw it are
+//! the rows $o$ with $s o + r = i + p$, $0 \le r < k$: so $r = (i+p) \bmod s + s j$ and $o = \lfloor (i+p)/s \rfloor - j$. All pixels with
+//! the same $(i+p) \bmod s$ use the same taps, and are a stride-1 convolution of the output gradient with those taps in reverse.
+
+use super::tile::{self, COLUMNS, Finish, ROWS};
+use super::{Shape, parallel};
+use crate::lane::{Lane, dispatch};
+use crate::scratch::{Scratch, Shared, filled};
+
+/// Along one axis: pixels `first, first + step, ...` of the target (`count` of them); the window of the n-th starts at
+/// `origin + n * stride` of the source and has `taps` places.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    first: usize,
+    step: usize,
+    count: usize,
+    origin: isize,
+    stride: usize,
+    taps: usize,
+}
+
+impl Axis {
+    /// The outputs of a convolution along one axis.
+    fn forward(out: usize, kernel: usize, stride: usize, padding: usize) -> Self {
+        Self { first: 0, step: 1, count: out, origin: -(padding as isize), stride, taps: kernel }
+    }
+
+    /// The inputs whose position plus padding leaves the rest `phase` when divided by the stride.
+    fn backward(size: usize, kernel: usize, stride: usize, padding: usize, phase: usize) -> Self {
+        let first = (phase + stride - padding % stride) % stride;
+        let count = if first < size { (size - first).div_ceil(stride) } else { 0 };
+        let taps = if phase < kernel { (kernel - phase).div_ceil(stride) } else { 0 };
+        let origin = ((first + padding) / stride) as isize - taps as isize + 1;
+        Self { first, step: stride, count, origin, stride: 1, taps }
+    }
+
+    /// Whether some window leaves a source of this size.
+    fn leaves(&self, size: usize) -> bool {
+        self.origin < 0 || self.origin + ((self.count - 1) * self.stride + self.taps) as isize > size as isize
+    }
+}
+
+/// Size of a channels-last image.
+#[derive(Clone, Copy)]
+pub(super) struct Images {
+    pub height: usize,
+    pub width: usize,
+    pub channels: usize,
+}
+
+struct Job {
+    source: *const f32,
+    from: Images,
+    target: Shared,
+    to: Images,
+    rows: Axis,
+    columns: Axis,
+    panels: Shared,
+    bias: *const f32,
+    skip: *const f32,
+    padded: bool,
+}
+
+// SAFETY: the pointers are only read, but for `target`, where every pixel belongs to one piece of work.
+unsafe impl Sync for Job {}
+
+/// See [`super::forward`].
+pub(super) fn forward(
+    x: &[f32],
+    weight: &[f32],
+    bias: Option<&[f32]>,
+    skip: Option<&[f32]>,
+    shape: &Shape,
+    [oh, ow]: [usize; 2],
+) -> Vec<f32> {
+    let Shape { batch, height, width, inputs, outputs, window } = *shape;
+    let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
+    let mut panels = pack(kh * kw * inputs, outputs, |k, o| {
+        let (r, s, i) = (k / (kw * inputs), k / inputs % kw, k % inputs);
+        weight[((o * inputs + i) * kh + r) * kw + s]
+    });
+    let rows = Axis::forward(oh, kh, sh, ph);
+    let columns = Axis::forward(ow, kw, sw, pw);
+    let run = |y: *mut f32| {
+        run(
+            &Job {
+                source: x.as_ptr(),
+                from: Images { height, width, channels: inputs },
+                target: Shared::new(y),
+                to: Images { height: oh, width: ow, channels: outputs },
+                rows,
+                columns,
+                panels: Shared::new(panels.as_mut_ptr()),
+                bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                skip: skip.map_or(std::ptr::null(), <[f32]>::as_ptr),
+                padded: rows.leaves(height) || columns.leaves(width),
+            },
+            batch,
+        );
+    };
+    // SAFETY: every output pixel is the target of one row of the product.
+    unsafe { filled(batch * oh * ow * outputs, run) }
+}
+
+/// See [`super::data_gradient`].
+pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, [oh, ow]: [usize; 2]) -> Vec<f32> {
+    let Shape { batch, height, width, inputs, outputs, window } = *shape;
+    let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
+    let run = |dx: *mut f32| {
+        for (phase_y, phase_x) in (0..sh).flat_map(|y| (0..sw).map(move |x| (y, x))) {
+            let rows = Axis::backward(height, kh, sh, ph, phase_y);
+            let columns = Axis::backward(width, kw, sw, pw, phase_x);
+            if rows.count == 0 || columns.count == 0 {
+                continue;
+            }
+            let (jy, jx) = (rows.taps, columns.taps);
+            let mut panels = pack(jy * jx * outputs, inputs, |k, i| {
+                let (y, x, o) = (k / (jx * outputs), k / outputs % jx, k % outputs);
+                let (r, s) = (phase_y + sh * (jy - 1 - y), phase_x + sw * (jx - 1 - x));
+                weight[((o * inputs + i) * kh + r) * kw + s]
+            });
+            run(
+                &Job {
+                    source: dy.as_ptr(),
+                    from: Images { height: oh, width: ow, channels: outputs },
+                    target: Shared::new(dx),
+                    to: Images { height, width, channels: inputs },
+                    rows,
+                    columns,
+                    panels: Shared::new(panels.as_mut_ptr()),
+                    bias: std::ptr::null(),
+                    skip: std::ptr::null(),
+                    padded: rows.leaves(oh) || columns.leaves(ow),
+                },
+                batch,
+            );
+        }
+    };
+    // SAFETY: every input pixel has one phase per axis, so every one is written (with 0 where no tap reaches it).
+    unsafe { filled(batch * height * width * inputs, run) }
+}
+
+/// Packs a matrix of `depth` rows and `columns` columns into panels of 16 columns, filled up with zeros.
+fn pack(depth: usize, columns: usize, value: impl Fn(usize, usize) -> f32 + Sync) -> Scratch {
+    let panels = columns.div_ceil(COLUMNS);
+    let mut packed = Scratch::take(panels * depth * COLUMNS);
+    let to = Shared::new(packed.as_mut_ptr());
+    parallel(panels, depth * columns, |p| {
+        for k in 0..depth {
+            for j in 0..COLUMNS {
+                let column = p * COLUMNS + j;
+                let value = if column < columns { value(k, column) } else { 0.0 };
+                // SAFETY: inside the buffer; every place is written by one panel's work.
+                unsafe { *to.get().add((p * depth + k) * COLUMNS + j) = value };
+            }
+        }
+    });
+    packed
+}
+
+/// Numbers of the source that one piece of work reads: a padded copy of that size stays in the second-level cache.
+const SLAB: usize = 48 * 1024;
+
+fn run(job: &Job, batch: usize) {
+    // A piece of work is some consecutive rows of target pixels, in the order of the batch.
+    let row_numbers = job.columns.count.max(1) * job.columns.stride * job.rows.stride * job.from.channels;
+    let block = (SLAB / row_numbers.max(1)).clamp(1, job.rows.count * batch);
+    let total = batch * job.rows.count;
+    let work =
+        total * job.columns.count * job.rows.taps * job.columns.taps * job.from.channels * job.to.channels;
+    // Enough pieces for the threads of a large machine, as long as each is worth the trouble.
+    let block = block.min(total.div_ceil(32)).max(1);
+    parallel(total.div_ceil(block), work, |n| {
+        let first = n * block;
+        let last = (first + block).min(total);
+        // SAFETY: the job's pointers cover the batch; `first..last` are rows of it that no other piece writes.
+        unsafe { block_of_rows(job, first, last) };
+    });
+}
+
+dispatch! {
+    /// # Safety
+    /// The job's pointers cover its batch, and nobody else writes the rows `first..last`.
+    unsafe fn block_of_rows = block_of_rows_with(job: &Job, first: usize, last: usize)
+}
+
+#[inline(always)]
+unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize) {
+    let Job { from, to, rows, columns, .. } = *job;
+    let depth = rows.taps * columns.taps * from.channels;
+    let image = from.height * from.width * from.channels;
+    let span = (columns.count - 1) * columns.stride + columns.taps;
+    let mut sources: Vec<*const f32> = Vec::with_capacity((last - first) * columns.count);
+    let mut targets: Vec<*mut f32> = Vec::with_capacity((last - first) * columns.count);
+    // At most one slab per image that the block touches, each of the rows it needs.
+    let slab_rows = |count: usize| (count - 1) * rows.stride + rows.taps;
+    let images = (last - 1) / rows.count - first / rows.count + 1;
+    let room = if job.padded {
+        (last - first - images) * rows.stride + images * slab_rows(1).max(rows.stride)
+    } else {
+        0
+    };
+    let mut slab = Scratch::take(room * span * from.channels);
+    let mut free = slab.as_mut_ptr();
+    let run_stride = if job.padded { span } else { from.width } * from.channels;
+    let mut at = first;
+    // SAFETY: pointers stay in the images and in the slab, as the axes say.
+    unsafe {
+        while at < last {
+            let (b, y) = (at / rows.count, at % rows.count);
+            let count = (last - at).min(rows.count - y);
+            let base = job.source.wrapping_add(b * image);
+            let origin_y = rows.origin + (y * rows.stride) as isize;
+            if job.padded {
+                for r in 0..slab_rows(count) {
+                    copy_row(
+                        base,
+                        from,
+                        origin_y + r as isize,
+                        columns.origin,
+                        span,
+                        free.add(r * run_stride),
+                    );
+                }
+            }
+            for n in 0..count {
+                let target_row = (b * to.height + rows.first + (y + n) * rows.step) * to.width;
+                for x in 0..columns.count {
+                    sources.push(if job.padded {
+                        free.add(n * rows.stride * run_stride + x * columns.stride * from.channels)
+                    } else {
+                        let row = (origin_y + (n * rows.stride) as isize) as usize;
+                        let column = (columns.origin + (x * columns.stride) as isize) as usize;
+                        base.wrapping_add((row * from.width + column) * from.channels)
+                    });
+                    targets.push(
+                        job.target.get().add((target_row + columns.first + x * columns.step) * to.channels),
+                    );
+                }
+            }
+            if job.padded {
+                free = free.add(slab_rows(count) * run_stride);
+            }
+            at += count;
+        }
+        let total = sources.len();
+        for panel in 0..to.channels.div_ceil(COLUMNS) {
+            let first = panel * COLUMNS;
+            let finish = Finish {
+                bias: if job.bias.is_null() { job.bias } else { job.bias.add(first) },
+                skip: if job.skip.is_null() {
+                    0
+                } else {
+                    (job.skip as isize - job.target.get() as isize) / 4
+                },
+                has_skip: !job.skip.is_null(),
+                columns: (to.channels - first).min(COLUMNS),
+            };
+            let weights = job.panels.get().add(panel * depth * COLUMNS);
+            for start in (0..total).step_by(ROWS) {
+                // The last tile repeats its last row: computed again, it gives the same numbers.
+                let row = |i: usize| (start + i).min(total - 1);
+                let source = std::array::from_fn(|i| sources[row(i)]);
+                let target = std::array::from_fn(|i| targets[row(i)].add(first));
+                tile::rows::<L>(
+                    &source,
+                    &target,
+                    rows.taps,
+                    run_stride,
+                    columns.taps * from.channels,
+                    weights,
+                    &finish,
+                );
+            }
+        }
+    }
+}
+
+/// Copies `span` pixels of a row, starting at column `origin`, with zeros outside the image.
+///
+/// # Safety
+/// `image` is an image of the given size, `to` has room for the pixels.
+pub(super) unsafe fn copy_row(
+    image: *const f32,
+    from: Images,
+    row: isize,
+    origin: isize,
+    span: usize,
+    to: *mut f32,
+) {
+    let c = from.channels;
+    // SAFETY: `left` and `inside` are cut to the image.
+    unsafe {
+        if row < 0 || row >= from.height as isize {
+            std::ptr::write_bytes(to, 0, span * c);
+            return;
+        }
+        let left = (-origin).clamp(0, span as isize) as usize;
+        let start = (origin + left as isize) as usize;
+        let inside = from.width.saturating_sub(start).min(span - left);
+        std::ptr::write_bytes(to, 0, left * c);
+        std::ptr::copy_nonoverlapping(
+            image.add((row as usize * from.width + start.min(from.width)) * c),
+            to.add(left * c),
+            inside * c,
+        );
+        std::ptr::write_bytes(to.add((left + inside) * c), 0, (span - left - inside) * c);
+    }
+}
