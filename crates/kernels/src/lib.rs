@@ -4,6 +4,7 @@
 //! `[out, in, height, width]`, dense weights `[out, in]`, so that published weights load as they are.
 
 pub mod conv;
+pub mod update;
 
 use burn::tensor::module::{avg_pool2d, max_pool2d};
 use burn::tensor::ops::{AvgPoolOptions, ConvOptions, MaxPoolOptions};
