@@ -11,13 +11,16 @@
 
 pub mod conv;
 mod flex;
+mod lane;
 mod norm;
 mod ops;
 mod pool;
 mod rows;
+mod scratch;
 mod slope;
 mod stock;
 mod tape;
+pub mod update;
 
 use burn::backend::{Dispatch, DispatchTensor};
 use burn::tensor::Tensor;
