@@ -9,6 +9,7 @@
 //! # Panics
 //! Like burn's own operations, all functions panic if shapes do not fit: that is a mistake in a network, not in its input.
 
+mod allocator;
 pub mod conv;
 mod flex;
 mod lane;
@@ -21,6 +22,8 @@ mod slope;
 mod stock;
 mod tape;
 pub mod update;
+
+pub use allocator::Allocator;
 
 use burn::backend::{Dispatch, DispatchTensor};
 use burn::tensor::Tensor;

@@ -1,6 +1,6 @@
 //! The inner loops: small blocks of a matrix product whose sums stay in registers.
 
-use crate::lane::{Lane, dispatch};
+use crate::lane::Lane;
 
 /// Rows of a tile in [`rows`].
 pub(crate) const ROWS: usize = 6;
@@ -151,7 +151,10 @@ pub(crate) unsafe fn panels<L: Lane, const P: usize>(
     unsafe {
         let mut held = [[L::splat(0.0); P]; 4];
         for t in 0..depth {
-            let b: [L; P] = std::array::from_fn(|q| L::load(right.add(q * panel + t * 8)));
+            let mut b = [L::splat(0.0); P];
+            for (q, b) in b.iter_mut().enumerate() {
+                *b = L::load(right.add(q * panel + t * 8));
+            }
             for (i, held) in held.iter_mut().enumerate() {
                 let value = L::splat(*left.add(t * 8 + i));
                 for q in 0..P {
@@ -160,15 +163,24 @@ pub(crate) unsafe fn panels<L: Lane, const P: usize>(
             }
         }
         let [h0, h1, h2, h3] = held;
-        let row = |held: [L; P], i: usize| {
-            for q in 0..P {
-                let to = sums.add(i * stride + q * 8);
-                if add { L::load(to).add(held[q]).store(to) } else { held[q].store(to) }
-            }
-        };
-        row(h0, 0);
-        row(h1, 1);
-        row(h2, 2);
-        row(h3, 3);
+        put_panels(h0, sums, add);
+        put_panels(h1, sums.add(stride), add);
+        put_panels(h2, sums.add(2 * stride), add);
+        put_panels(h3, sums.add(3 * stride), add);
+    }
+}
+
+/// Adds to or sets `8 P` sums.
+///
+/// # Safety
+/// There is room for them.
+#[inline(always)]
+unsafe fn put_panels<L: Lane, const P: usize>(held: [L; P], to: *mut f32, add: bool) {
+    for (q, held) in held.into_iter().enumerate() {
+        // SAFETY: by contract.
+        unsafe {
+            let to = to.add(q * 8);
+            if add { L::load(to).add(held).store(to) } else { held.store(to) }
+        }
     }
 }

@@ -183,7 +183,11 @@ macro_rules! both_axes {
         let tile = $tile;
         let mut half = [[L::splat(0.0); $from]; $to];
         for j in 0..$from {
-            let column = $axis::<L>(std::array::from_fn(|i| tile[i][j]));
+            let mut column = [L::splat(0.0); $from];
+            for i in 0..$from {
+                column[i] = tile[i][j];
+            }
+            let column = $axis::<L>(column);
             for i in 0..$to {
                 half[i][j] = column[i];
             }
@@ -194,6 +198,49 @@ macro_rules! both_axes {
         }
         whole
     }};
+}
+
+// No closures here or below: a closure would be compiled for any CPU, and every operation in it become a call.
+
+/// Eight channels from `c` on of all places of a tile.
+///
+/// # Safety
+/// Every corner has `c + count` numbers.
+#[inline(always)]
+unsafe fn load_tile<L: Lane, const S: usize>(
+    corners: &[[*const f32; S]; S],
+    c: usize,
+    count: usize,
+) -> [[L; S]; S] {
+    // SAFETY: by contract.
+    unsafe {
+        let mut tile = [[L::splat(0.0); S]; S];
+        for i in 0..S {
+            for j in 0..S {
+                let from = corners[i][j].add(c);
+                tile[i][j] = if count == 8 { L::load(from) } else { L::load_part(from, count) };
+            }
+        }
+        tile
+    }
+}
+
+/// Eight numbers of each of the 36 places, `step` apart.
+///
+/// # Safety
+/// There are that many.
+#[inline(always)]
+unsafe fn load_places<L: Lane>(from: *const f32, step: usize) -> [[L; 6]; 6] {
+    // SAFETY: by contract.
+    unsafe {
+        let mut tile = [[L::splat(0.0); 6]; 6];
+        for i in 0..REACH {
+            for j in 0..REACH {
+                tile[i][j] = L::load(from.add((i * REACH + j) * step));
+            }
+        }
+        tile
+    }
 }
 
 // ---- Tiles of a batch, transformed ----
@@ -226,11 +273,7 @@ unsafe fn transform_input_with<L: Lane>(
             let count = (grid.channels - c).min(8);
             // SAFETY: corners point to `channels` numbers, `to` to room for all places.
             unsafe {
-                let d: [[L; 6]; 6] = if count == 8 {
-                    corners.map(|row| row.map(|at| L::load(at.add(c))))
-                } else {
-                    corners.map(|row| row.map(|at| L::load_part(at.add(c), count)))
-                };
+                let d = load_tile::<L, REACH>(&corners, c, count);
                 let v = both_axes!(input_axis, d, 6, 6);
                 let to = to.add(c / 8 * steps.channel);
                 for i in 0..REACH {
@@ -269,11 +312,7 @@ unsafe fn transform_gradient_with<L: Lane>(
             let count = (grid.channels - c).min(8);
             // SAFETY: as in `transform_input_with`.
             unsafe {
-                let y: [[L; 4]; 4] = if count == 8 {
-                    corners.map(|row| row.map(|at| L::load(at.add(c))))
-                } else {
-                    corners.map(|row| row.map(|at| L::load_part(at.add(c), count)))
-                };
+                let y = load_tile::<L, TILE>(&corners, c, count);
                 let z = both_axes!(gradient_axis, y, 4, 6);
                 let to = to.add(c / 8 * steps.channel);
                 for i in 0..REACH {
@@ -375,12 +414,8 @@ dispatch! {
 unsafe fn transform_filter_with<L: Lane>(taps: &[[f32; COLUMNS]; 9], to: *mut f32, step: usize) {
     // SAFETY: inside the taps and the places.
     unsafe {
-        let transform = |half: usize| {
-            let g: [[L; 3]; 3] =
-                std::array::from_fn(|r| std::array::from_fn(|s| L::load(taps[r * 3 + s].as_ptr().add(half))));
-            both_axes!(filter_axis, g, 3, 6)
-        };
-        let (left, right) = (transform(0), transform(8));
+        let left = filter_both::<L>(taps, 0);
+        let right = filter_both::<L>(taps, 8);
         for i in 0..REACH {
             for j in 0..REACH {
                 let to = to.add((i * REACH + j) * step);
@@ -388,6 +423,20 @@ unsafe fn transform_filter_with<L: Lane>(taps: &[[f32; COLUMNS]; 9], to: *mut f3
                 right[i][j].store(to.add(8));
             }
         }
+    }
+}
+
+#[inline(always)]
+unsafe fn filter_both<L: Lane>(taps: &[[f32; COLUMNS]; 9], half: usize) -> [[L; 6]; 6] {
+    // SAFETY: `half` is 0 or 8, so eight taps follow.
+    unsafe {
+        let mut g = [[L::splat(0.0); 3]; 3];
+        for (r, row) in g.iter_mut().enumerate() {
+            for (s, tap) in row.iter_mut().enumerate() {
+                *tap = L::load(taps[r * 3 + s].as_ptr().add(half));
+            }
+        }
+        both_axes!(filter_axis, g, 3, 6)
     }
 }
 
@@ -511,8 +560,7 @@ unsafe fn transform_output<L: Lane>(
         let count = (channels - c).min(8);
         // SAFETY: only pixels of the image and existing channels are touched.
         unsafe {
-            let m: [[L; 6]; 6] =
-                std::array::from_fn(|i| std::array::from_fn(|j| L::load(m.add((i * REACH + j) * place + c))));
+            let m = load_places::<L>(m.add(c), place);
             let y = output_both::<L>(m);
             for i in 0..rows {
                 for j in 0..columns {
