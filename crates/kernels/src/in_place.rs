@@ -74,5 +74,5 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 fn read<const D: usize>(tensor: Tensor<D>) -> Vec<u32> {
-    tensor.into_data().to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
+    tensor.into_data().try_to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }

@@ -171,7 +171,8 @@ fn gradients_come_for_every_mixture_of_tracked_and_untracked_inputs() {
                 norm_add(x, t[1].clone(), t[2].clone(), skip, 1e-5, act).out.reshape([-1])
             });
             for skipped in [false, true] {
-                agree("norm_fixed", &track(Case::new(&[150, 3, 3, 150])), |t| {
+                let sizes = &[150, 3, 3, 150][..if skipped { 4 } else { 3 }];
+                agree("norm_fixed", &track(Case::new(sizes)), |t| {
                     let (mean, variance) = (t[2].clone().detach(), t[1].clone().detach().abs() + 0.5);
                     let skip = skipped.then(|| image(&t[3], xs));
                     let x = image(&t[0], xs);
@@ -194,5 +195,8 @@ fn an_untracked_device_gives_the_same_as_a_tracked_one() {
     };
     let plain = run(&case.tensors(DType::F32, &burn::tensor::Device::flex()));
     let tracked = run(&case.tensors(DType::F32, &burn::tensor::Device::flex().autodiff()));
-    assert_eq!(plain.into_data().to_vec::<f32>().unwrap(), tracked.into_data().to_vec::<f32>().unwrap());
+    assert_eq!(
+        plain.into_data().try_to_vec::<f32>().unwrap(),
+        tracked.into_data().try_to_vec::<f32>().unwrap()
+    );
 }

@@ -68,7 +68,7 @@ impl Case {
 }
 
 pub fn read(tensor: Tensor<1>) -> Vec<f64> {
-    tensor.into_data().convert::<f64>().to_vec().unwrap()
+    tensor.into_data().convert::<f64>().try_to_vec().unwrap()
 }
 
 /// The largest difference, relative to the largest value (at least 1e-3).
