@@ -137,7 +137,7 @@ fn tensors_that_are_not_contiguous_are_taken_as_they_are() {
         conv(view(&t[0]), weight, window).reshape([-1])
     });
     agree("norm", &Case::new(&[n, 6, 6, n]), |t| {
-        let (scale, shift) = (t[1].clone().slice([1..4]), t[2].clone().flip([0]).slice([2..5]));
+        let (scale, shift) = (t[1].clone().slice(1..4), t[2].clone().flip([0]).slice(2..5));
         norm_add(view(&t[0]), scale, shift, view(&t[3]), 1e-5, Activation::Relu).out.reshape([-1])
     });
     agree("pool", &Case::new(&[n]), |t| max_pool(view(&t[0]), window).reshape([-1]));

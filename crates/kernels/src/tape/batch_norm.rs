@@ -66,21 +66,15 @@ macro_rules! norm_with_parents {
 norm_with_parents!(3);
 norm_with_parents!(4);
 
-/// The batch's mean and variance, or given ones.
-pub(super) enum Statistics {
-    Batch,
-    Given(FlexTensor, FlexTensor),
-}
-
-/// Batch norm of any kind: output, mean, variance.
+/// Batch norm with the batch's mean and variance, or given ones: output, mean, variance.
 pub(super) fn run_norm<C: CheckpointStrategy>(
     [x, scale, shift]: [Variable; 3],
     skip: Option<Variable>,
-    statistics: Statistics,
+    given: Option<[FlexTensor; 2]>,
     epsilon: f64,
     act: Activation,
 ) -> (Variable, FlexTensor, FlexTensor) {
-    let fixed = matches!(statistics, Statistics::Given(..));
+    let fixed = given.is_some();
     // With fixed statistics the input is needed for the gradient of scale, and for the sign of what was activated.
     let keeps_x = !fixed || scale.is_tracked() || (act != Activation::None && skip.is_none());
     let keeps_out = skip.is_some() && act != Activation::None;
@@ -92,10 +86,10 @@ pub(super) fn run_norm<C: CheckpointStrategy>(
     let forward = |tracked: bool| {
         let (x, scale, shift) = (contiguous(x), contiguous(scale), contiguous(shift));
         let kept = (tracked && keeps_x).then(|| x.clone());
-        let (out, mean, variance) = match statistics {
-            Statistics::Batch => flex::norm(x, &scale, &shift, skip, epsilon, act),
-            Statistics::Given(mean, variance) => {
-                let (mean, variance) = (contiguous(mean), contiguous(variance));
+        let (out, mean, variance) = match given {
+            None => flex::norm(x, &scale, &shift, skip, epsilon, act),
+            Some(given) => {
+                let [mean, variance] = given.map(contiguous);
                 let out = flex::norm_fixed(x, [&scale, &shift, &mean, &variance], skip, epsilon, act);
                 (out, mean, variance)
             }

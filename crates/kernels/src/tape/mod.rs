@@ -14,7 +14,7 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, AutodiffBackend, Flex};
 
-use batch_norm::{Statistics, run_norm};
+use batch_norm::run_norm;
 use linear::{Biased, Plain, Summed, run_linear};
 use pooling::{Activate, Pool, PoolState};
 
@@ -95,7 +95,7 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         if !ours(&[&x, &scale, &shift]) {
             return stock::norm::<Self>(x, scale, shift, None, epsilon, act);
         }
-        let (out, mean, variance) = run_norm::<C>([x, scale, shift], None, Statistics::Batch, epsilon, act);
+        let (out, mean, variance) = run_norm::<C>([x, scale, shift], None, None, epsilon, act);
         (out, Self::from_inner(mean), Self::from_inner(variance))
     }
 
@@ -110,8 +110,7 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         if !ours(&[&x, &scale, &shift, &skip]) {
             return stock::norm::<Self>(x, scale, shift, Some(skip), epsilon, act);
         }
-        let (out, mean, variance) =
-            run_norm::<C>([x, scale, shift], Some(skip), Statistics::Batch, epsilon, act);
+        let (out, mean, variance) = run_norm::<C>([x, scale, shift], Some(skip), None, epsilon, act);
         (out, Self::from_inner(mean), Self::from_inner(variance))
     }
 
@@ -127,7 +126,7 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         if !ours(&[&x, &scale, &shift, &mean, &variance]) {
             return stock::norm_fixed::<Self>(x, scale, shift, mean, variance, None, epsilon, act);
         }
-        let given = Statistics::Given(mean.into_primitive(), variance.into_primitive());
+        let given = Some([mean, variance].map(Variable::into_primitive));
         run_norm::<C>([x, scale, shift], None, given, epsilon, act).0
     }
 
@@ -144,7 +143,7 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         if !ours(&[&x, &scale, &shift, &mean, &variance, &skip]) {
             return stock::norm_fixed::<Self>(x, scale, shift, mean, variance, Some(skip), epsilon, act);
         }
-        let given = Statistics::Given(mean.into_primitive(), variance.into_primitive());
+        let given = Some([mean, variance].map(Variable::into_primitive));
         run_norm::<C>([x, scale, shift], Some(skip), given, epsilon, act).0
     }
 
