@@ -12,6 +12,8 @@
 mod allocator;
 pub mod conv;
 mod flex;
+#[cfg(test)]
+mod in_place;
 mod lane;
 mod norm;
 mod ops;
@@ -255,6 +257,9 @@ fn check_skip(name: &str, x: &Tensor<4>, skip: &Tensor<4>) {
 
 fn check_slope(name: &str, act: Activation) {
     if let Activation::Leaky(slope) = act {
-        assert!((0.0..1.0).contains(&slope), "{name}: the slope {slope} of the leaky rectifier is not in [0, 1)");
+        assert!(
+            (0.0..1.0).contains(&slope),
+            "{name}: the slope {slope} of the leaky rectifier is not in [0, 1)"
+        );
     }
 }

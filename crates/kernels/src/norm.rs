@@ -133,8 +133,7 @@ pub(crate) fn differentiate(dy: FlexTensor, past: &Past<'_>, wants: [bool; 4]) -
         let end = start + dy.len();
         Some(match x {
             Some(x) => {
-                let (s1, s2) =
-                    with_slope!(left, slope => add_gradients(dy, &x[start..end], &affine, slope));
+                let (s1, s2) = with_slope!(left, slope => add_gradients(dy, &x[start..end], &affine, slope));
                 [rows.fold(&s1), rows.fold(&s2)]
             }
             None => [rows.fold(&add_rows(dy, rows.period)), vec![0.0; channels]],

@@ -75,9 +75,7 @@ pub(crate) fn mean(x: &[f32], batch: usize, channels: usize) -> Vec<f32> {
     let parts = crate::rows::visit(x.len(), images * size.max(1), |start, end| {
         let mut means = Vec::with_capacity((end - start) / size * channels);
         for image in x[start..end].chunks(size) {
-            means.extend(
-                rows.fold(&add_rows(image, rows.period)).iter().map(|sum| (sum / pixels) as f32),
-            );
+            means.extend(rows.fold(&add_rows(image, rows.period)).iter().map(|sum| (sum / pixels) as f32));
         }
         means
     });

@@ -94,8 +94,7 @@ pub(crate) fn overwrite<R: Send>(
     let piece = piece.max(1);
     let mut tensor = contiguous(tensor);
     let len = tensor.layout().num_elements();
-    let covers_buffer =
-        tensor.layout().start_offset() == 0 && tensor.bytes().len() == len * size_of::<f32>();
+    let covers_buffer = tensor.layout().start_offset() == 0 && tensor.bytes().len() == len * size_of::<f32>();
     if covers_buffer && let Some(values) = tensor.try_storage_mut::<f32>() {
         #[cfg(test)]
         IN_PLACE.set(IN_PLACE.get() + 1);

@@ -7,7 +7,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 pub fn draw(seed: u64, len: usize) -> Vec<f64> {
     (0..len as u64)
         .map(|i| {
-            let mut z = (seed << 32 ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
+            let mut z =
+                (seed << 32 ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
             z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
             // 24 bits, so that f32 holds the number exactly.
@@ -36,7 +37,10 @@ impl Case {
 
     pub fn tensors(&self, dtype: DType, device: &Device) -> Vec<Tensor<1>> {
         let tensor = |values: &Vec<f64>| {
-            Tensor::from_data(TensorData::new(values.clone(), [values.len()]).convert_dtype(dtype), (device, dtype))
+            Tensor::from_data(
+                TensorData::new(values.clone(), [values.len()]).convert_dtype(dtype),
+                (device, dtype),
+            )
         };
         self.inputs.iter().map(tensor).collect()
     }
@@ -64,14 +68,15 @@ impl Case {
 }
 
 pub fn read(tensor: Tensor<1>) -> Vec<f64> {
-    tensor.into_data().convert::<f64>().to_vec().unwrap()
+    tensor.into_data().convert::<f64>().try_to_vec().unwrap()
 }
 
 /// The largest difference, relative to the largest value (at least 1e-3).
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let size = b.iter().fold(1e-3, |m: f64, v| m.max(v.abs()));
-    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::NAN } else { m.max((a - b).abs()) }) / size
+    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).is_nan() { f64::NAN } else { m.max((a - b).abs()) })
+        / size
 }
 
 /// Asserts that output and gradients in f32 are those in f64, within rounding.
