@@ -4,7 +4,7 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use negscale_learn::nets::{Entry, Input, Kind, Loading, NetSpec, Network, Pass, Samples};
+use negscale_learn::nets::{Entry, Input, Kind, Loading, NetSpec, Network, Pass, Projection, Samples};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 struct Golden {
     forward: Vec<Forward>,
     steps: Vec<Step>,
+    heads: Vec<Head>,
     stored: Stored,
 }
 
@@ -22,6 +23,7 @@ struct Forward {
     classes: usize,
     width: f64,
     parameters: usize,
+    multiply_adds: u64,
     features: Vec<f64>,
     features_norm: f64,
     logits: Vec<f64>,
@@ -36,6 +38,14 @@ struct Step {
     logits: Vec<f64>,
     gradients: BTreeMap<String, f64>,
     buffers: BTreeMap<String, f64>,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    kind: Projection,
+    parameters: usize,
+    evaluate: [Vec<f64>; 2],
+    train: [Vec<f64>; 2],
 }
 
 #[derive(Deserialize)]
@@ -107,6 +117,7 @@ fn agrees_with_pytorch(wanted: &Forward) {
     let device = Device::flex();
     let net = Network::build(&spec, &device).unwrap();
     assert_eq!(Module::num_params(&net), wanted.parameters, "{name}");
+    assert_eq!(net.multiply_adds().unwrap(), wanted.multiply_adds, "{name}");
     let net = net.replace(formula).unwrap();
     let out = net.forward(samples(&wanted.shape, &device), &Pass::evaluate()).unwrap();
     let size = net.feature_size();
@@ -228,4 +239,24 @@ fn a_file_written_by_pytorch_gives_pytorch_s_logits() {
     let stored = golden().stored;
     let gaps = [gap(&values(out.features), &stored.features), gap(&values(out.logits), &stored.logits)];
     assert!(gaps.iter().all(|gap| *gap < 1e-4), "{gaps:?}");
+}
+
+#[test]
+fn heads_are_those_of_pytorch() {
+    let device = Device::flex();
+    let bare =
+        Module::num_params(&Network::build(&NetSpec::new("mlp", Input::Features(8), 2), &device).unwrap());
+    let Samples::Rows(features) = samples(&[4, 512], &device) else { panic!("rows") };
+    let first = |x: Tensor<2>| values(x.narrow(1, 0, 8));
+    for head in golden().heads {
+        let spec = NetSpec::new("mlp", Input::Features(8), 2).with_heads(Some(head.kind), true);
+        let net = Network::build(&spec, &device).unwrap().replace(formula).unwrap();
+        assert_eq!(Module::num_params(&net) - bare, head.parameters, "{:?}", head.kind);
+        for (pass, wanted) in [(Pass::evaluate(), head.evaluate), (Pass::train(0, 0), head.train)] {
+            let projected = net.project(features.clone(), &pass).unwrap();
+            let predicted = net.predict(projected.clone(), &pass).unwrap();
+            let gaps = [gap(&first(projected), &wanted[0]), gap(&first(predicted), &wanted[1])];
+            assert!(gaps.iter().all(|gap| *gap < 1e-4), "{:?} {:?}: {gaps:?}", head.kind, pass.mode);
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! 3 x 128, max-pool, dropout; 3 x 256, max-pool, dropout; 512, 256, 128 without padding; mean. Norm and leaky ReLU (0.01)
 //! after each convolution; dropout takes whole channels (0.25, a setting) and works in training only. Features 128. Keys
-//! `c1`, `bn1`, ..., `l_c1`. 3 x 32 x 32, 10 classes: 4,434,570 parameters, 1,041,336,832 multiply-adds. First weights:
+//! `c1`, `bn1`, ..., `l_c1`. 3 x 32 x 32, 10 classes: 4,434,570 parameters, 745,538,816 multiply-adds. First weights:
 //! PyTorch's.
 //!
 //! # Where this differs from the published code

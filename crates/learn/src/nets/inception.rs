@@ -4,7 +4,7 @@
 //! Every convolution but the residual blocks' last is followed by norm (epsilon 0.001) and ReLU. Stem; `mixed_5b`; ten
 //! blocks of scale 0.17; `mixed_6a`; twenty of scale 0.10; `mixed_7a`; nine of scale 0.20 and one of scale 1 without ReLU;
 //! `conv2d_7b`; mean. Features 1536. Images from 75 x 75. 3 x 299 x 299, 1000 classes: 55,843,464 parameters,
-//! 13,152,985,600 multiply-adds. First weights: PyTorch's (timm sets none). Dropout before the classifier is a setting (0).
+//! 13,155,794,016 multiply-adds. First weights: PyTorch's (timm sets none). Dropout before the classifier is a setting (0).
 
 use super::initial::Site;
 use super::layers::{Conv, Dense, Norm};

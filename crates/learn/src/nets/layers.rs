@@ -217,6 +217,7 @@ pub(super) use nameless_module;
 
 /// One place of a PyTorch `Sequential`. Places without parameters are gaps, so that indices agree.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // a network has some dozens at most
 pub enum Slot {
     /// Convolution.
     Conv(Conv),

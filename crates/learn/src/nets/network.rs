@@ -15,6 +15,8 @@ use burn::module::{
 };
 use burn::tensor::{Device, Tensor};
 
+const NO_ROWS: &str = "it works on images; for rows use `mlp`";
+
 /// What a network makes of a batch.
 #[derive(Debug, Clone)]
 pub struct Output {
@@ -46,6 +48,7 @@ impl From<Tensor<2>> for Samples {
 }
 
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant)] // one per network
 enum Body {
     Mlp(mlp::Mlp),
     CnnSmall(cnn_small::CnnSmall),
@@ -74,7 +77,8 @@ impl Body {
             "inception-resnet-v2" => Self::Inception(inception::InceptionResNetV2::new(spec, site)?),
             "cnn-9" => Self::Cnn9(cnn_9::Cnn9::new(spec, site)?),
             "cnn-7" => Self::Cnn7(cnn_7::Cnn7::new(spec, site)?),
-            _ => Self::Mlp(mlp::Mlp::new(spec, site)),
+            "mlp" => Self::Mlp(mlp::Mlp::new(spec, site)),
+            other => return Err(Error::UnknownNet { name: other.into(), nearest: Vec::new() }),
         })
     }
 
@@ -171,28 +175,22 @@ impl Network {
 
     /// Features and logits of a batch. Images may be of another size than the network was built for, if they fit.
     pub fn forward(&self, samples: impl Into<Samples>, pass: &Pass) -> Result<Output> {
-        let run = &mut Tensors { pass };
-        let features = match (samples.into(), &self.body) {
-            (Samples::Images(images), body) => {
+        let samples = samples.into();
+        let input = match &samples {
+            Samples::Images(images) => {
                 let [_, channels, height, width] = images.dims();
-                let input = Input::Image { channels, height, width };
-                if input != self.spec.input {
-                    body.trace(&self.spec, input)?;
-                }
-                body.features(run, images.permute([0, 2, 3, 1]))
+                Input::Image { channels, height, width }
             }
-            (Samples::Rows(rows), Body::Mlp(net)) => {
-                let [_, size] = rows.dims();
-                self.body.trace(&self.spec, Input::Features(size))?;
-                net.features(run, rows)
-            }
-            (Samples::Rows(rows), body) => {
-                let [_, size] = rows.dims();
-                return Err(body
-                    .trace(&self.spec, Input::Features(size))
-                    .err()
-                    .unwrap_or_else(|| self.spec.misfit("it works on images".into())));
-            }
+            Samples::Rows(rows) => Input::Features(rows.dims()[1]),
+        };
+        if input != self.spec.input {
+            self.body.trace(&self.spec, input)?;
+        }
+        let run = &mut Tensors { pass };
+        let features = match (samples, &self.body) {
+            (Samples::Images(images), body) => body.features(run, images.permute([0, 2, 3, 1])),
+            (Samples::Rows(rows), Body::Mlp(net)) => net.features(run, rows),
+            (Samples::Rows(_), _) => return Err(self.spec.misfit(NO_ROWS.into())),
         };
         Ok(Output { logits: self.body.classify(run, features.clone()), features })
     }

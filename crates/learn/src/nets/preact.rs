@@ -4,7 +4,7 @@
 //! convolution of o where size or channels change; out = conv(ReLU(norm(conv(o)))) + skip. So the skip carries the
 //! *activated* input, and nothing follows the last block: the features can be negative. Features: mean over positions (512).
 //! Keys `conv1`, `bn1`, `layer1.0.bn1`, `layer2.0.shortcut.0`, `linear`. 3 x 32 x 32, 10 classes: 11,171,274 parameters
-//! (the often quoted 11,171,146 is a variant without the stem's norm), 555,816,960 multiply-adds. First weights: PyTorch's.
+//! (the often quoted 11,171,146 is a variant without the stem's norm), 555,422,720 multiply-adds. First weights: PyTorch's.
 
 use super::initial::Site;
 use super::layers::{Conv, Dense, Norm};

@@ -222,15 +222,30 @@ def rounded(t):
     return [float(f"{v:.9g}") for v in t.double().flatten().tolist()]
 
 
+def counting(net):
+    """Multiply-adds of one sample in convolutions and dense layers, counted while the network runs."""
+    total = [0]
+
+    def count(layer, _, out):
+        each = layer.weight[0].numel()
+        total[0] += each * out[0].numel()
+
+    for layer in net.modules():
+        if isinstance(layer, (nn.Conv2d, nn.Linear)):
+            layer.register_forward_hook(count)
+    return total
+
+
 def record(name, net, run, shape, classes, width=1.0):
     fill(net)
     run.eval()
     x = images(shape)
+    total = counting(net)
     with torch.no_grad():
         f, y = run(x)
     return {
         "net": name, "shape": list(shape), "classes": classes, "width": width,
-        "parameters": sum(p.numel() for p in net.parameters()),
+        "parameters": sum(p.numel() for p in net.parameters()), "multiply_adds": total[0],
         "features": rounded(f[:, :16]), "features_norm": f.double().norm().item(),
         "logits": rounded(y),
     }
@@ -249,6 +264,23 @@ def step(name, net, shape, width):
         "gradients": {k: p.grad.double().norm().item() for k, p in net.named_parameters()},
         "buffers": {k: b.double().norm().item() for k, b in net.named_buffers() if "running" in k},
     }
+
+
+def head(kind, *layers):
+    """A projection of 512 numbers and a prediction from it, in evaluation and in training."""
+    net = nn.ModuleDict({"projection": nn.Sequential(*layers)})
+    size = [layer for layer in layers if isinstance(layer, nn.Linear)][-1].out_features
+    net["prediction"] = nn.Sequential(
+        nn.Linear(size, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, size))
+    fill(net)
+    out = {"kind": kind, "parameters": sum(p.numel() for p in net.parameters())}
+    for mode in ("evaluate", "train"):
+        net.train(mode == "train")
+        with torch.no_grad():
+            p = net["projection"](images((4, 512)))
+            q = net["prediction"](p)
+        out[mode] = [rounded(p[:, :8]), rounded(q[:, :8])]
+    return out
 
 
 def main():
@@ -286,6 +318,13 @@ def main():
         step("resnet-20", resnet20(), (8, 3, 16, 16), 1.0),
     ]
 
+    heads = [
+        head("relu", nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 128)),
+        head("norm-relu", nn.Linear(512, 256), nn.BatchNorm1d(256), nn.ReLU(), nn.Linear(256, 128)),
+        head("linear-norm", nn.Linear(512, 128), nn.BatchNorm1d(128)),
+        head("square", nn.Linear(512, 512, bias=False), nn.ReLU(), nn.Linear(512, 512)),
+    ]
+
     # A file written by PyTorch itself, with its own random weights after some steps that move the running statistics.
     torch.manual_seed(1)
     tiny = resnet20((8, 8, 16), 5)
@@ -298,7 +337,7 @@ def main():
         f, y = tiny(images((2, 3, 16, 16)))
     stored = {"features": rounded(f), "logits": rounded(y)}
 
-    json.dump({"forward": forward, "steps": steps, "stored": stored}, open(HERE / "nets.json", "w"), separators=(",", ":"))
+    json.dump({"forward": forward, "steps": steps, "heads": heads, "stored": stored}, open(HERE / "nets.json", "w"), separators=(",", ":"))
 
 
 main()
