@@ -1,5 +1,9 @@
 //! Networks, optimisers and training methods for data whose labels are wrong.
 
 pub mod ema;
+mod error;
+pub mod nets;
 pub mod optim;
 pub mod schedule;
+
+pub use error::{Error, Result};

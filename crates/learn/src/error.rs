@@ -1,0 +1,84 @@
+//! What can go wrong, in words that say what to do.
+
+use std::path::PathBuf;
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No network of this name.
+    #[error("there is no network `{name}`; nearest: {}; all: {}", nearest.join(", "), crate::nets::names().join(", "))]
+    UnknownNet {
+        /// The name asked for.
+        name: String,
+        /// The names most like it, best first.
+        nearest: Vec<&'static str>,
+    },
+    /// The network cannot take this input.
+    #[error("network `{net}` cannot take {input}: {reason}")]
+    Input {
+        /// Name of the network.
+        net: String,
+        /// The input, as a person would say it.
+        input: String,
+        /// Why not, and what would do.
+        reason: String,
+    },
+    /// A setting outside its range.
+    #[error("network `{net}`: {setting} is {value}; {wanted}")]
+    Setting {
+        /// Name of the network.
+        net: String,
+        /// Name of the setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// A head was used that the network was built without.
+    #[error("network `{net}` has no {head} head; ask for it in `heads` when the network is built")]
+    NoHead {
+        /// Name of the network.
+        net: String,
+        /// Name of the head.
+        head: &'static str,
+    },
+    /// Weights that do not belong to the network.
+    #[error("{origin} does not fit network `{net}`: {}", problems.join("; "))]
+    Weights {
+        /// Name of the network.
+        net: String,
+        /// Where the weights came from.
+        origin: String,
+        /// Every key that is missing, unexpected or of another shape.
+        problems: Vec<String>,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file that is not in the safetensors format.
+    #[error("{origin} is not a readable safetensors file: {source}")]
+    Format {
+        /// Where the bytes came from.
+        origin: String,
+        /// What is wrong.
+        source: safetensors::SafeTensorError,
+    },
+    /// Values could not be taken out of a tensor.
+    #[error("values of `{path}` are not 32-bit floats: {reason}")]
+    Values {
+        /// Path of the parameter.
+        path: String,
+        /// What the tensor library said.
+        reason: String,
+    },
+}

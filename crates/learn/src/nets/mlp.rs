@@ -1,0 +1,43 @@
+//! `mlp`: dense layers with ReLU, for embeddings (512-512-10 in the usual form). Images are flattened.
+//!
+//! Features: the last hidden layer after its ReLU (512). Keys `hidden.0`, ..., `fc`. 512-512-10: 267,786 parameters and
+//! 267,264 multiply-adds. First weights: PyTorch's.
+
+use super::initial::Site;
+use super::layers::Dense;
+use super::run::Run;
+use super::spec::{Input, NetSpec};
+use burn::module::Module;
+use negscale_kernels::Activation;
+
+/// Dense layers with ReLU.
+#[derive(Module, Debug)]
+pub struct Mlp {
+    hidden: Vec<Dense>,
+    fc: Dense,
+}
+
+impl Mlp {
+    pub(super) fn new(spec: &NetSpec, site: &Site) -> Self {
+        let mut size = match spec.input {
+            Input::Image { channels, height, width } => channels * height * width,
+            Input::Features(size) => size,
+        };
+        let sizes: &[usize] = if spec.hidden.is_empty() { &[512] } else { &spec.hidden };
+        let mut hidden = Vec::with_capacity(sizes.len());
+        for (index, &published) in sizes.iter().enumerate() {
+            let outputs = spec.channels(published);
+            hidden.push(Dense::new(&site.at("hidden").at(index), [size, outputs], true));
+            size = outputs;
+        }
+        Self { hidden, fc: Dense::new(&site.at("fc"), [size, spec.classes], spec.classifier_bias) }
+    }
+
+    pub(super) fn features<R: Run>(&self, run: &mut R, x: R::Row) -> R::Row {
+        self.hidden.iter().fold(x, |x, layer| run.dense(layer, x, Activation::Relu))
+    }
+
+    pub(super) fn classify<R: Run>(&self, run: &mut R, features: R::Row) -> R::Row {
+        run.dense(&self.fc, features, Activation::None)
+    }
+}

@@ -1,0 +1,326 @@
+//! One type for all networks.
+
+use super::heads::{prediction, run_head};
+use super::initial::Site;
+use super::layers::{Slot, nameless_module};
+use super::pass::Pass;
+use super::run::{Run, Tensors};
+use super::shapes::Shapes;
+use super::spec::{Input, NetSpec};
+use super::state::Kind;
+use super::{cnn_7, cnn_9, cnn_small, inception, mlp, preact, resnet, resnet_20, vgg};
+use crate::{Error, Result};
+use burn::module::{
+    Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
+};
+use burn::tensor::{Device, Tensor};
+
+/// What a network makes of a batch.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Features, `[batch, size]`: what the classifier sees (before dropout).
+    pub features: Tensor<2>,
+    /// Logits, `[batch, classes]`.
+    pub logits: Tensor<2>,
+}
+
+/// A batch of samples.
+#[derive(Debug, Clone)]
+pub enum Samples {
+    /// Images, `[batch, channels, rows, columns]`.
+    Images(Tensor<4>),
+    /// Rows, `[batch, values]`.
+    Rows(Tensor<2>),
+}
+
+impl From<Tensor<4>> for Samples {
+    fn from(images: Tensor<4>) -> Self {
+        Self::Images(images)
+    }
+}
+
+impl From<Tensor<2>> for Samples {
+    fn from(rows: Tensor<2>) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    Mlp(mlp::Mlp),
+    CnnSmall(cnn_small::CnnSmall),
+    ResNet20(resnet_20::ResNet20),
+    PreAct(preact::PreActResNet18),
+    ResNet(resnet::ResNet),
+    Vgg(vgg::Vgg),
+    Inception(inception::InceptionResNetV2),
+    Cnn9(cnn_9::Cnn9),
+    Cnn7(cnn_7::Cnn7),
+}
+
+nameless_module!(Body { Mlp, CnnSmall, ResNet20, PreAct, ResNet, Vgg, Inception, Cnn9, Cnn7 });
+
+impl Body {
+    fn new(spec: &NetSpec, site: &Site) -> Result<Self> {
+        Ok(match spec.name.as_str() {
+            "cnn-small" => Self::CnnSmall(cnn_small::CnnSmall::new(spec, site)?),
+            "resnet-20" => Self::ResNet20(resnet_20::ResNet20::new(spec, site)?),
+            "preact-resnet-18" => Self::PreAct(preact::PreActResNet18::new(spec, site)?),
+            "resnet-18" => Self::ResNet(resnet::ResNet::new(spec, site, [2, 2, 2, 2], false)?),
+            "resnet-34" => Self::ResNet(resnet::ResNet::new(spec, site, [3, 4, 6, 3], false)?),
+            "resnet-18-imagenet" => Self::ResNet(resnet::ResNet::new(spec, site, [2, 2, 2, 2], true)?),
+            "resnet-34-imagenet" => Self::ResNet(resnet::ResNet::new(spec, site, [3, 4, 6, 3], true)?),
+            "vgg-19-bn" => Self::Vgg(vgg::Vgg::new(spec, site)?),
+            "inception-resnet-v2" => Self::Inception(inception::InceptionResNetV2::new(spec, site)?),
+            "cnn-9" => Self::Cnn9(cnn_9::Cnn9::new(spec, site)?),
+            "cnn-7" => Self::Cnn7(cnn_7::Cnn7::new(spec, site)?),
+            _ => Self::Mlp(mlp::Mlp::new(spec, site)),
+        })
+    }
+
+    fn features<R: Run>(&self, run: &mut R, x: R::Image) -> R::Row {
+        match self {
+            Self::Mlp(net) => {
+                let x = run.flatten(x);
+                net.features(run, x)
+            }
+            Self::CnnSmall(net) => net.features(run, x),
+            Self::ResNet20(net) => net.features(run, x),
+            Self::PreAct(net) => net.features(run, x),
+            Self::ResNet(net) => net.features(run, x),
+            Self::Vgg(net) => net.features(run, x),
+            Self::Inception(net) => net.features(run, x),
+            Self::Cnn9(net) => net.features(run, x),
+            Self::Cnn7(net) => net.features(run, x),
+        }
+    }
+
+    fn classify<R: Run>(&self, run: &mut R, features: R::Row) -> R::Row {
+        let features = run.keep_first(features, 1);
+        match self {
+            Self::Mlp(net) => net.classify(run, features),
+            Self::CnnSmall(net) => net.classify(run, features),
+            Self::ResNet20(net) => net.classify(run, features),
+            Self::PreAct(net) => net.classify(run, features),
+            Self::ResNet(net) => net.classify(run, features),
+            Self::Vgg(net) => net.classify(run, features),
+            Self::Inception(net) => net.classify(run, features),
+            Self::Cnn9(net) => net.classify(run, features),
+            Self::Cnn7(net) => net.classify(run, features),
+        }
+    }
+
+    /// Sizes on the way through: features and logits, or why the input does not fit.
+    fn trace(&self, spec: &NetSpec, input: Input) -> Result<(usize, Shapes)> {
+        let mut shapes = Shapes::default();
+        let features = match (self, input) {
+            (_, Input::Image { channels, height, width }) => {
+                self.features(&mut shapes, [height, width, channels])
+            }
+            (Self::Mlp(net), Input::Features(size)) => net.features(&mut shapes, size),
+            (_, Input::Features(_)) => {
+                return Err(spec.misfit("it works on images; for rows use `mlp`".into()));
+            }
+        };
+        self.classify(&mut shapes, features);
+        match shapes.misfit {
+            Some(reason) => Err(Error::Input { net: spec.name.clone(), input: input.to_string(), reason }),
+            None => Ok((features, shapes)),
+        }
+    }
+}
+
+/// A network with its heads.
+#[derive(Debug, Clone)]
+pub struct Network {
+    body: Body,
+    projection: Option<Vec<Slot>>,
+    prediction: Option<Vec<Slot>>,
+    spec: NetSpec,
+    features: usize,
+}
+
+impl Network {
+    /// Builds the network on a device. Weights are drawn when they are first used.
+    pub fn build(spec: &NetSpec, device: &Device) -> Result<Self> {
+        let site = Site::new(spec.seed, spec.checked()?.rule, device);
+        let body = Body::new(spec, &site)?;
+        let (features, _) = body.trace(spec, spec.input)?;
+        let heads = spec.heads;
+        Ok(Self {
+            body,
+            projection: heads.projection.map(|kind| kind.build(&site, features)),
+            prediction: heads
+                .projection
+                .filter(|_| heads.prediction)
+                .map(|kind| prediction(&site, kind.size(features))),
+            spec: spec.clone(),
+            features,
+        })
+    }
+
+    /// What the network was built from.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// Size of the features.
+    pub fn feature_size(&self) -> usize {
+        self.features
+    }
+
+    /// Features and logits of a batch. Images may be of another size than the network was built for, if they fit.
+    pub fn forward(&self, samples: impl Into<Samples>, pass: &Pass) -> Result<Output> {
+        let run = &mut Tensors { pass };
+        let features = match (samples.into(), &self.body) {
+            (Samples::Images(images), body) => {
+                let [_, channels, height, width] = images.dims();
+                let input = Input::Image { channels, height, width };
+                if input != self.spec.input {
+                    body.trace(&self.spec, input)?;
+                }
+                body.features(run, images.permute([0, 2, 3, 1]))
+            }
+            (Samples::Rows(rows), Body::Mlp(net)) => {
+                let [_, size] = rows.dims();
+                self.body.trace(&self.spec, Input::Features(size))?;
+                net.features(run, rows)
+            }
+            (Samples::Rows(rows), body) => {
+                let [_, size] = rows.dims();
+                return Err(body
+                    .trace(&self.spec, Input::Features(size))
+                    .err()
+                    .unwrap_or_else(|| self.spec.misfit("it works on images".into())));
+            }
+        };
+        Ok(Output { logits: self.body.classify(run, features.clone()), features })
+    }
+
+    /// Logits of features: the classifier alone.
+    pub fn classify(&self, features: Tensor<2>, pass: &Pass) -> Tensor<2> {
+        self.body.classify(&mut Tensors { pass }, features)
+    }
+
+    /// The projection of features.
+    pub fn project(&self, features: Tensor<2>, pass: &Pass) -> Result<Tensor<2>> {
+        self.head(self.projection.as_deref(), "projection", features, pass)
+    }
+
+    /// The prediction from projected features.
+    pub fn predict(&self, projected: Tensor<2>, pass: &Pass) -> Result<Tensor<2>> {
+        self.head(self.prediction.as_deref(), "prediction", projected, pass)
+    }
+
+    fn head(
+        &self,
+        slots: Option<&[Slot]>,
+        head: &'static str,
+        x: Tensor<2>,
+        pass: &Pass,
+    ) -> Result<Tensor<2>> {
+        match slots {
+            Some(slots) => Ok(run_head(slots, &mut Tensors { pass }, x)),
+            None => Err(Error::NoHead { net: self.spec.name.clone(), head }),
+        }
+    }
+
+    /// Multiply-adds of one sample, heads left out.
+    pub fn multiply_adds(&self) -> Result<u64> {
+        Ok(self.body.trace(&self.spec, self.spec.input)?.1.multiply_adds)
+    }
+}
+
+/// Multiply-adds that one sample costs (convolutions and dense layers; heads left out). Nothing is computed.
+pub fn multiply_adds(spec: &NetSpec) -> Result<u64> {
+    Network::build(spec, &Device::flex())?.multiply_adds()
+}
+
+/// By hand, so that the body's parameters have PyTorch's names and not a prefix of ours.
+impl Module for Network {
+    fn collect_devices(&self, devices: Devices) -> Devices {
+        let devices = self.body.collect_devices(devices);
+        self.prediction.collect_devices(self.projection.collect_devices(devices))
+    }
+
+    fn fork(self, device: &Device) -> Self {
+        Self {
+            body: self.body.fork(device),
+            projection: self.projection.fork(device),
+            prediction: self.prediction.fork(device),
+            ..self
+        }
+    }
+
+    fn to_device(self, device: &Device) -> Self {
+        Self {
+            body: self.body.to_device(device),
+            projection: self.projection.to_device(device),
+            prediction: self.prediction.to_device(device),
+            ..self
+        }
+    }
+
+    fn train(self) -> Self {
+        Self {
+            body: self.body.train(),
+            projection: self.projection.train(),
+            prediction: self.prediction.train(),
+            ..self
+        }
+    }
+
+    fn valid(&self) -> Self {
+        Self {
+            body: self.body.valid(),
+            projection: self.projection.valid(),
+            prediction: self.prediction.valid(),
+            spec: self.spec.clone(),
+            features: self.features,
+        }
+    }
+
+    fn materialize(self) -> Self {
+        Self {
+            body: self.body.materialize(),
+            projection: self.projection.materialize(),
+            prediction: self.prediction.materialize(),
+            ..self
+        }
+    }
+
+    /// Trained parameters, as PyTorch counts them: running statistics are left out.
+    fn num_params(&self) -> usize {
+        let trained = self.entries().into_iter().filter(|entry| entry.kind != Kind::Buffer);
+        trained.map(|entry| entry.shape.iter().product::<usize>()).sum()
+    }
+
+    fn visit<V: ModuleVisitor>(&self, visitor: &mut V) {
+        self.body.visit(visitor);
+        for (name, head) in [("projection", &self.projection), ("prediction", &self.prediction)] {
+            visitor.enter_module(name, "Struct:Network");
+            head.visit(visitor);
+            visitor.exit_module(name, "Struct:Network");
+        }
+    }
+
+    fn map<M: ModuleMapper>(self, mapper: &mut M) -> Self {
+        let body = self.body.map(mapper);
+        let [projection, prediction] = [("projection", self.projection), ("prediction", self.prediction)]
+            .map(|(name, head)| {
+                mapper.enter_module(name, "Struct:Network");
+                let head = Module::map(head, mapper);
+                mapper.exit_module(name, "Struct:Network");
+                head
+            });
+        Self { body, projection, prediction, ..self }
+    }
+}
+
+impl ModuleDisplayDefault for Network {
+    fn content(&self, content: Content) -> Option<Content> {
+        self.body.content(content)
+    }
+}
+
+impl ModuleDisplay for Network {}
