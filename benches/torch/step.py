@@ -14,7 +14,8 @@ Usage (needs: pip install torch)
 
 Columns: ours_ms, torch_ms, ratio (ours/PyTorch in time: below 1 is faster), ours_mib, torch_mib.
 Our side is `negscale bench step --net N --batch B --mode M --steps K --json`, which prints {"ms", "mib", ...}.
-On a machine that does other work as well, take several --rounds: both sides then suffer alike.
+torch_mib includes what loading PyTorch takes (several hundred MiB). Measure on an idle machine: PyTorch's threads wait for each other
+by spinning, so other work slows it by far more than its share (20 times was seen), and no number of --rounds makes up for that.
 """
 import argparse
 import json
