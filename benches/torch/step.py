@@ -14,8 +14,12 @@ Usage (needs: pip install torch)
 
 Columns: ours_ms, torch_ms, ratio (ours/PyTorch in time: below 1 is faster), ours_mib, torch_mib.
 Our side is `negscale bench step --net N --batch B --mode M --steps K --json`, which prints {"ms", "mib", ...}.
-torch_mib includes what loading PyTorch takes (several hundred MiB). Measure on an idle machine: PyTorch's threads wait for each other
-by spinning, so other work slows it by far more than its share (20 times was seen), and no number of --rounds makes up for that.
+torch_mib includes what loading PyTorch takes (several hundred MiB).
+
+Measure on an idle machine. PyTorch's threads wait for each other by spinning; beside other work that made an MLP step take
+224 ms in two processes of three, and 16 ms in the third. With OMP_WAIT_POLICY=PASSIVE in the environment, which is passed on,
+it took 12 to 17 ms each time: on a busy machine set it, or the ratio says nothing. On an idle one measure both, and give PyTorch
+the better.
 """
 import argparse
 import json

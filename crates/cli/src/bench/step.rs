@@ -67,7 +67,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     if let (Some(net), Some(batch), Some(mode)) = (&net, batch, mode) {
         let line = measure(net, batch, mode, steps)?;
-        return if json { Ok(say!("{line}")) } else { show(&line, true) };
+        if json {
+            say!("{line}");
+            return Ok(());
+        }
+        return show(&line, true);
     }
     let mut cases: Vec<(&str, usize)> =
         CASES.into_iter().filter(|(name, _)| net.as_deref().is_none_or(|net| net == *name)).collect();
