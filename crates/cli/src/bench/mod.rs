@@ -2,6 +2,7 @@
 
 mod loader;
 mod plugin;
+mod step;
 
 use clap::Subcommand;
 
@@ -10,6 +11,7 @@ use clap::Subcommand;
 pub enum Bench {
     Plugin(plugin::Arguments),
     Loader(loader::Arguments),
+    Step(step::Arguments),
 }
 
 /// Runs one benchmark.
@@ -17,5 +19,6 @@ pub fn run(which: Bench) -> anyhow::Result<()> {
     match which {
         Bench::Plugin(arguments) => plugin::run(arguments),
         Bench::Loader(arguments) => loader::run(arguments),
+        Bench::Step(arguments) => step::run(arguments),
     }
 }
