@@ -1,9 +1,10 @@
 //! An allocator that can tell how much memory a piece of work needed at its peak.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use negscale_kernels::Allocator;
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 
-/// The system's allocator, counting while [`peak_bytes`] runs. Otherwise it costs one relaxed load per call.
+/// Our allocator, which keeps large blocks, counting while [`peak_bytes`] runs. Otherwise it costs one relaxed load per call.
 pub struct Meter;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -17,30 +18,30 @@ fn count(change: isize) {
     }
 }
 
-// SAFETY: every call is passed on unchanged to the system's allocator, whose contract is the same.
+// SAFETY: every call is passed on unchanged to our allocator, whose contract is the same.
 unsafe impl GlobalAlloc for Meter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
         // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
+        unsafe { Allocator.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { Allocator.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: `pointer` came from this allocator, hence from the system's, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
+        // SAFETY: `pointer` came from this one, hence from the one below, with this layout.
+        unsafe { Allocator.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size as isize - layout.size() as isize);
         // SAFETY: as for `dealloc`, and the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
+        unsafe { Allocator.realloc(pointer, layout, size) }
     }
 }
 
