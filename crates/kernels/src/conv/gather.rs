@@ -81,10 +81,10 @@ pub(super) fn forward(
 ) -> Vec<f32> {
     let Shape { batch, height, width, inputs, outputs, window } = *shape;
     let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
-    let mut panels = pack(kh * kw * inputs, outputs, |k, o| {
-        let (r, s, i) = (k / (kw * inputs), k / inputs % kw, k % inputs);
-        weight[((o * inputs + i) * kh + r) * kw + s]
-    });
+    let taps: Vec<usize> = (0..kh * kw).collect();
+    let order =
+        Order { taps: &taps, channels: inputs, step: kh * kw, columns: outputs, stride: inputs * kh * kw };
+    let mut panels = pack(weight, &order);
     let rows = Axis::forward(oh, kh, sh, ph);
     let columns = Axis::forward(ow, kw, sw, pw);
     let run = |y: *mut f32| {
@@ -120,11 +120,16 @@ pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, [oh, ow]:
                 continue;
             }
             let (jy, jx) = (rows.taps, columns.taps);
-            let mut panels = pack(jy * jx * outputs, inputs, |k, i| {
-                let (y, x, o) = (k / (jx * outputs), k / outputs % jx, k % outputs);
-                let (r, s) = (phase_y + sh * (jy - 1 - y), phase_x + sw * (jx - 1 - x));
-                weight[((o * inputs + i) * kh + r) * kw + s]
-            });
+            let tap = |y: usize, x: usize| (phase_y + sh * (jy - 1 - y)) * kw + phase_x + sw * (jx - 1 - x);
+            let taps: Vec<usize> = (0..jy).flat_map(|y| (0..jx).map(move |x| tap(y, x))).collect();
+            let order = Order {
+                taps: &taps,
+                channels: outputs,
+                step: inputs * kh * kw,
+                columns: inputs,
+                stride: kh * kw,
+            };
+            let mut panels = pack(weight, &order);
             run(
                 &Job {
                     source: dy.as_ptr(),
@@ -146,18 +151,35 @@ pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, [oh, ow]:
     unsafe { filled(batch * height * width * inputs, run) }
 }
 
-/// Packs a matrix of `depth` rows and `columns` columns into panels of 16 columns, filled up with zeros.
-fn pack(depth: usize, columns: usize, value: impl Fn(usize, usize) -> f32 + Sync) -> Scratch {
+/// Where a weight lies: `taps[tap] + channel * step + column * stride`.
+struct Order<'a> {
+    taps: &'a [usize],
+    channels: usize,
+    step: usize,
+    columns: usize,
+    stride: usize,
+}
+
+/// Packs weights into panels of 16 columns, filled up with zeros; rows are taps, and channels in a tap.
+fn pack(weight: &[f32], order: &Order) -> Scratch {
+    let Order { taps, channels, step, columns, stride } = *order;
+    let depth = taps.len() * channels;
     let panels = columns.div_ceil(COLUMNS);
     let mut packed = Scratch::take(panels * depth * COLUMNS);
     let to = Shared::new(packed.as_mut_ptr());
-    parallel(panels, depth * columns, |p| {
-        for k in 0..depth {
-            for j in 0..COLUMNS {
-                let column = p * COLUMNS + j;
-                let value = if column < columns { value(k, column) } else { 0.0 };
-                // SAFETY: inside the buffer; every place is written by one panel's work.
-                unsafe { *to.get().add((p * depth + k) * COLUMNS + j) = value };
+    parallel(panels, depth * columns * 4, |p| {
+        let (first, count) = (p * COLUMNS, (columns - p * COLUMNS).min(COLUMNS));
+        for (t, tap) in taps.iter().enumerate() {
+            for c in 0..channels {
+                let from = &weight[tap + c * step + first * stride..];
+                let mut row = [0.0; COLUMNS];
+                for (j, value) in row.iter_mut().enumerate().take(count) {
+                    *value = from[j * stride];
+                }
+                // SAFETY: inside the buffer; every row is written by one panel's work.
+                unsafe {
+                    to.get().add((p * depth + t * channels + c) * COLUMNS).cast::<[f32; COLUMNS]>().write(row)
+                };
             }
         }
     });
@@ -167,31 +189,38 @@ fn pack(depth: usize, columns: usize, value: impl Fn(usize, usize) -> f32 + Sync
 /// Numbers of the source that one piece of work reads: a padded copy of that size stays in the second-level cache.
 const SLAB: usize = 48 * 1024;
 
+/// Pieces of work to aim at: enough for the threads of a large machine.
+const PIECES: usize = 16;
+
 fn run(job: &Job, batch: usize) {
-    // A piece of work is some consecutive rows of target pixels, in the order of the batch.
+    // A piece of work is some consecutive rows of target pixels, in the order of the batch; with few of them, output
+    // channels are shared too.
     let row_numbers = job.columns.count.max(1) * job.columns.stride * job.rows.stride * job.from.channels;
-    let block = (SLAB / row_numbers.max(1)).clamp(1, job.rows.count * batch);
     let total = batch * job.rows.count;
+    let block = (SLAB / row_numbers.max(1)).clamp(1, total);
+    let blocks = total.div_ceil(block);
+    let panels = job.to.channels.div_ceil(COLUMNS);
+    let groups = PIECES.div_ceil(blocks).min(panels.div_ceil(4));
+    let group = panels.div_ceil(groups);
+    let groups = panels.div_ceil(group);
     let work =
         total * job.columns.count * job.rows.taps * job.columns.taps * job.from.channels * job.to.channels;
-    // Enough pieces for the threads of a large machine, as long as each is worth the trouble.
-    let block = block.min(total.div_ceil(32)).max(1);
-    parallel(total.div_ceil(block), work, |n| {
-        let first = n * block;
-        let last = (first + block).min(total);
-        // SAFETY: the job's pointers cover the batch; `first..last` are rows of it that no other piece writes.
-        unsafe { block_of_rows(job, first, last) };
+    parallel(blocks * groups, work, |n| {
+        let (first, panel) = (n / groups * block, n % groups * group);
+        let (last, last_panel) = ((first + block).min(total), (panel + group).min(panels));
+        // SAFETY: the job's pointers cover the batch; no other piece writes these rows in these channels.
+        unsafe { block_of_rows(job, first, last, panel, last_panel) };
     });
 }
 
 dispatch! {
     /// # Safety
-    /// The job's pointers cover its batch, and nobody else writes the rows `first..last`.
-    unsafe fn block_of_rows = block_of_rows_with(job: &Job, first: usize, last: usize)
+    /// The job's pointers cover its batch, and nobody else writes the rows `first..last` in these panels of channels.
+    unsafe fn block_of_rows = block_of_rows_with(job: &Job, first: usize, last: usize, panel: usize, last_panel: usize)
 }
 
 #[inline(always)]
-unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize) {
+unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, panel: usize, last_panel: usize) {
     let Job { from, to, rows, columns, .. } = *job;
     let depth = rows.taps * columns.taps * from.channels;
     let image = from.height * from.width * from.channels;
@@ -250,7 +279,7 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize) {
             at += count;
         }
         let total = sources.len();
-        for panel in 0..to.channels.div_ceil(COLUMNS) {
+        for panel in panel..last_panel {
             let first = panel * COLUMNS;
             let finish = Finish {
                 bias: if job.bias.is_null() { job.bias } else { job.bias.add(first) },

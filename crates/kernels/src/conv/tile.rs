@@ -100,8 +100,9 @@ unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, finish: &Fin
 
 /// Depth of [`outer`]'s places: where the n-th pair of vectors begins.
 pub(crate) struct Places<'a> {
-    /// Sources of broadcast numbers, one per step of the sum.
+    /// Sources of broadcast numbers, one per step of the sum, from `offset` on.
     pub left: &'a [*const f32],
+    pub offset: usize,
     /// Sources of 16 (or fewer) columns, one per step of the sum.
     pub right: &'a [*const f32],
 }
@@ -111,12 +112,12 @@ pub(crate) struct Places<'a> {
 /// # Safety
 /// Every place has six numbers at `offset` and sixteen at `column`; `sums` has 96.
 #[inline(always)]
-pub(crate) unsafe fn outer<L: Lane>(places: &Places, offset: usize, column: usize, sums: *mut f32) {
+pub(crate) unsafe fn outer<L: Lane>(places: &Places, column: usize, sums: *mut f32) {
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
         let mut held = [[L::splat(0.0); 2]; ROWS];
         for (left, right) in places.left.iter().zip(places.right) {
-            let (a, b) = (left.add(offset), right.add(column));
+            let (a, b) = (left.add(places.offset), right.add(column));
             let (b0, b1) = (L::load(b), L::load(b.add(8)));
             for (i, held) in held.iter_mut().enumerate() {
                 let value = L::splat(*a.add(i));

@@ -69,16 +69,23 @@ pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape, out: [usize; 2]) ->
     let sums = sums.as_mut_slice();
     let gather = |dw: *mut f32| {
         let to = Shared::new(dw);
-        parallel(outputs, per_lane * lanes, |o| {
-            for (i, r, s) in
-                (0..inputs).flat_map(|i| (0..kh).flat_map(move |r| (0..kw).map(move |s| (i, r, s))))
-            {
-                let place = s * inputs + i;
-                let tile = ((o / COLUMNS) * kh + r) * tiles + place / ROWS;
-                let at = (tile * ROWS + place % ROWS) * COLUMNS + o % COLUMNS;
-                let sum = (0..lanes).map(|lane| sums[lane * per_lane + at]).sum();
-                // SAFETY: inside the weights; every weight is written once.
-                unsafe { *to.get().add(((o * inputs + i) * kh + r) * kw + s) = sum };
+        parallel(panels, per_lane * lanes * 4, |panel| {
+            for (r, s) in (0..kh).flat_map(|r| (0..kw).map(move |s| (r, s))) {
+                for i in 0..inputs {
+                    let place = s * inputs + i;
+                    let tile = (panel * kh + r) * tiles + place / ROWS;
+                    let at = (tile * ROWS + place % ROWS) * COLUMNS;
+                    let mut row = [0.0f32; COLUMNS];
+                    for lane in 0..lanes {
+                        let part = &sums[lane * per_lane + at..][..COLUMNS];
+                        row.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+                    }
+                    for (j, sum) in row.iter().enumerate().take(outputs - panel * COLUMNS) {
+                        let o = panel * COLUMNS + j;
+                        // SAFETY: inside the weights; every weight is written once.
+                        unsafe { *to.get().add(((o * inputs + i) * kh + r) * kw + s) = *sum };
+                    }
+                }
             }
         });
     };
@@ -109,17 +116,21 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
     let here = channels.min(outputs - first_panel * COLUMNS);
     // Each image of a band needs `kernel - stride` rows beside those of its outputs.
     let slab_rows = (band - 1) * sh + kh + band.div_ceil(oh) * kh.saturating_sub(sh);
-    let mut slab = Scratch::take(slab_rows * row + ROWS);
+    let mut slab = Scratch::take(slab_rows * row + 8);
     let mut gradient = Scratch::take(band * ow * channels);
     let mut left: Vec<*const f32> = Vec::with_capacity(band * ow);
     let mut right: Vec<*const f32> = Vec::with_capacity(band * ow);
-    let mut shifted: Vec<*const f32> = Vec::with_capacity(band * ow);
+    let pixels = band * ow;
+    let packs = last_panel - first_panel > 1;
+    let mut packed = Scratch::take(pixels * 8);
+    let packed = packed.as_mut_ptr().cast_const();
+    let side_by_side: Vec<*const f32> = (0..pixels).map(|n| packed.wrapping_add(n * 8)).collect();
     let per_panel = kh * job.tiles * ROWS * COLUMNS;
     // SAFETY: pointers stay in the images, the copies and this piece's sums.
     unsafe {
         let sums = job.sums.get().add((lane * job.panels + first_panel) * per_panel);
         std::ptr::write_bytes(sums, 0, (last_panel - first_panel) * per_panel);
-        std::ptr::write_bytes(slab.as_mut_ptr().add(slab_rows * row), 0, ROWS);
+        std::ptr::write_bytes(slab.as_mut_ptr().add(slab_rows * row), 0, 8);
         let mut at = first;
         while at < last {
             left.clear();
@@ -136,10 +147,15 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
                     copy_row(from, image, source, -(pw as isize), (ow - 1) * sw + kw, free.add(r * row));
                 }
                 for n in 0..count * ow {
-                    let to = gradient.as_mut_ptr().add(right.len() * channels);
+                    let to = gradient.as_mut_ptr().add(right.len() * COLUMNS);
                     let from = job.dy.add(((b * oh + y) * ow + n) * outputs + first_panel * COLUMNS);
-                    std::ptr::copy_nonoverlapping(from, to, here);
-                    std::ptr::write_bytes(to.add(here), 0, channels - here);
+                    // Panel by panel, each with all pixels of the band.
+                    for panel in 0..last_panel - first_panel {
+                        let (to, from) = (to.add(panel * pixels * COLUMNS), from.add(panel * COLUMNS));
+                        let count = (here - panel * COLUMNS).min(COLUMNS);
+                        std::ptr::copy_nonoverlapping(from, to, count);
+                        std::ptr::write_bytes(to.add(count), 0, COLUMNS - count);
+                    }
                     left.push(free.add(n / ow * sh * row + n % ow * sw * inputs));
                     right.push(to);
                 }
@@ -147,13 +163,20 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
                 at += count;
             }
             for r in 0..kh {
-                shifted.clear();
-                shifted.extend(left.iter().map(|p| p.add(r * row)));
-                let places = Places { left: &shifted, right: &right };
-                for panel in 0..last_panel - first_panel {
-                    for tile in 0..job.tiles {
+                for tile in 0..job.tiles {
+                    let offset = r * row + tile * ROWS;
+                    let places = if packs {
+                        // Side by side, six numbers of each pixel are read from as few lines of the cache as can be.
+                        for (from, to) in left.iter().zip(&side_by_side) {
+                            L::load(from.add(offset)).store(to.cast_mut());
+                        }
+                        Places { left: &side_by_side[..left.len()], offset: 0, right: &right }
+                    } else {
+                        Places { left: &left, offset, right: &right }
+                    };
+                    for panel in 0..last_panel - first_panel {
                         let to = sums.add(((panel * kh + r) * job.tiles + tile) * ROWS * COLUMNS);
-                        tile::outer::<L>(&places, tile * ROWS, panel * COLUMNS, to);
+                        tile::outer::<L>(&places, panel * pixels * COLUMNS, to);
                     }
                 }
             }

@@ -354,7 +354,7 @@ pub(super) fn forward(
     [oh, ow]: [usize; 2],
 ) -> Vec<f32> {
     let Shape { batch, height, width, inputs, outputs, window } = *shape;
-    let mut filters = transform_filters(inputs, outputs, |i, o, tap| weight[(o * inputs + i) * 9 + tap]);
+    let mut filters = transform_filters(weight, [inputs, outputs], [9, inputs * 9], false);
     let tiles = [oh.div_ceil(TILE), ow.div_ceil(TILE)];
     let from = Grid { height, width, channels: inputs, padding: window.padding, tiles };
     let to = Grid { height: oh, width: ow, channels: outputs, padding: [0, 0], tiles };
@@ -364,7 +364,7 @@ pub(super) fn forward(
 /// See [`super::data_gradient`].
 pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, [oh, ow]: [usize; 2]) -> Vec<f32> {
     let Shape { batch, height, width, inputs, outputs, window } = *shape;
-    let mut filters = transform_filters(outputs, inputs, |o, i, tap| weight[(o * inputs + i) * 9 + 8 - tap]);
+    let mut filters = transform_filters(weight, [outputs, inputs], [inputs * 9, 9], true);
     let tiles = [height.div_ceil(TILE), width.div_ceil(TILE)];
     let from =
         Grid { height: oh, width: ow, channels: outputs, padding: window.padding.map(|p| 2 - p), tiles };
@@ -378,49 +378,63 @@ fn filter_place(inputs: usize) -> usize {
 }
 
 /// $G g G^T$ for all pairs of channels: panel of 16 outputs, place, input, output in the panel.
+/// The filter of a pair begins at `input * steps[0] + output * steps[1]`; `turned` reads it backwards.
 fn transform_filters(
-    inputs: usize,
-    outputs: usize,
-    weight: impl Fn(usize, usize, usize) -> f32 + Sync,
+    weight: &[f32],
+    [inputs, outputs]: [usize; 2],
+    steps: [usize; 2],
+    turned: bool,
 ) -> Scratch {
     let panels = outputs.div_ceil(COLUMNS);
     let place = filter_place(inputs);
     let mut filters = Scratch::take(panels * PLACES * place);
     let to = Shared::new(filters.as_mut_ptr());
     parallel(panels, inputs * outputs * 100, |panel| {
-        for i in 0..inputs {
-            let taps: [[f32; COLUMNS]; 9] = std::array::from_fn(|tap| {
-                std::array::from_fn(|o| {
-                    let o = panel * COLUMNS + o;
-                    if o < outputs { weight(i, o, tap) } else { 0.0 }
-                })
-            });
-            // SAFETY: inside the buffer; every place is written by one panel's work.
-            unsafe { transform_filter(&taps, to.get().add(panel * PLACES * place + i * COLUMNS), place) };
-        }
+        let count = (outputs - panel * COLUMNS).min(COLUMNS);
+        let from = &weight[panel * COLUMNS * steps[1]..];
+        // SAFETY: the filters of `count` outputs lie in `from`; every panel has its own part of the buffer.
+        unsafe { transform_panel(from, inputs, count, steps, turned, to.get().add(panel * PLACES * place)) };
     });
     filters
 }
 
 dispatch! {
-    /// Sixteen filters at once; place `p` goes to `to + p * step`.
+    /// Filters of up to sixteen outputs and all inputs.
     ///
     /// # Safety
-    /// `to` has room for 16 numbers at each of the 36 places.
-    unsafe fn transform_filter = transform_filter_with(taps: &[[f32; COLUMNS]; 9], to: *mut f32, step: usize)
+    /// `to` has room for 36 places of `filter_place(inputs)` numbers.
+    unsafe fn transform_panel = transform_panel_with(weight: &[f32], inputs: usize, outputs: usize, steps: [usize; 2], turned: bool, to: *mut f32)
 }
 
 #[inline(always)]
-unsafe fn transform_filter_with<L: Lane>(taps: &[[f32; COLUMNS]; 9], to: *mut f32, step: usize) {
-    // SAFETY: inside the taps and the places.
-    unsafe {
-        let left = filter_both::<L>(taps, 0);
-        let right = filter_both::<L>(taps, 8);
-        for i in 0..REACH {
-            for j in 0..REACH {
-                let to = to.add((i * REACH + j) * step);
-                left[i][j].store(to);
-                right[i][j].store(to.add(8));
+unsafe fn transform_panel_with<L: Lane>(
+    weight: &[f32],
+    inputs: usize,
+    outputs: usize,
+    steps: [usize; 2],
+    turned: bool,
+    to: *mut f32,
+) {
+    let mut taps = [[0.0f32; COLUMNS]; 9];
+    let place = filter_place(inputs);
+    for i in 0..inputs {
+        for o in 0..outputs {
+            let from = &weight[i * steps[0] + o * steps[1]..][..9];
+            for tap in 0..9 {
+                taps[tap][o] = from[if turned { 8 - tap } else { tap }];
+            }
+        }
+        // SAFETY: inside the taps and the places.
+        unsafe {
+            let left = filter_both::<L>(&taps, 0);
+            let right = filter_both::<L>(&taps, 8);
+            let to = to.add(i * COLUMNS);
+            for r in 0..REACH {
+                for s in 0..REACH {
+                    let to = to.add((r * REACH + s) * place);
+                    left[r][s].store(to);
+                    right[r][s].store(to.add(8));
+                }
             }
         }
     }
