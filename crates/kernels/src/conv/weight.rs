@@ -18,7 +18,7 @@ use crate::scratch::{Scratch, Shared, filled};
 /// Pixels of a block.
 const BLOCK: usize = 128;
 /// Pieces of work to aim at: enough for the threads of a large machine.
-const PIECES: usize = 16;
+const PIECES: usize = 8;
 /// Numbers that all lanes together may hold.
 const ROOM: usize = 4 << 20;
 
@@ -46,7 +46,7 @@ pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape, out: [usize; 2]) ->
     let (tiles, panels) = ((kw * inputs).div_ceil(ROWS), outputs.div_ceil(COLUMNS));
     let per_lane = kh * tiles * panels * ROWS * COLUMNS;
     // First share panels among the pieces, then the batch.
-    let group = panels.div_ceil(PIECES).max(panels.min(4));
+    let group = panels.div_ceil(PIECES).max(panels.min(8));
     let lanes = (PIECES / panels.div_ceil(group)).clamp(1, batch * out[0]).min((ROOM / per_lane).max(1));
     let mut sums = Scratch::take(lanes * per_lane);
     let job = Job {
@@ -109,7 +109,9 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
     let (first, last) = (lane * batch * oh / job.lanes, (lane + 1) * batch * oh / job.lanes);
     // Reading six places at the end of the last run, or sixteen channels of the last pixel, must stay inside a buffer: so
     // both are copied, the image with its border, the gradient with its channels filled up to whole panels.
+    // Rows a power of two apart would all fall into the same few sets of the cache.
     let row = ((ow - 1) * sw + kw) * inputs;
+    let row = if row % 256 == 0 { row + 16 } else { row };
     let image = Images { height, width, channels: inputs };
     let band = (BLOCK / ow).clamp(1, (last - first).max(1));
     let channels = (last_panel - first_panel) * COLUMNS;
