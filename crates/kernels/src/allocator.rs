@@ -70,7 +70,8 @@ impl Kept {
     /// A kept block of this size.
     fn find(&mut self, size: usize) -> Option<usize> {
         // The one given back last is the likeliest to be in the cache.
-        let found = (0..self.count).filter(|&i| self.blocks[i].size == size).max_by_key(|&i| self.blocks[i].since);
+        let found =
+            (0..self.count).filter(|&i| self.blocks[i].size == size).max_by_key(|&i| self.blocks[i].since);
         found.map(|i| self.remove(i).address)
     }
 }
@@ -163,7 +164,9 @@ unsafe impl GlobalAlloc for Allocator {
         let mut kept = lock();
         kept.in_use -= real.size();
         kept.clock += 1;
-        if kept.count == SLOTS && let Some(oldest) = kept.oldest() {
+        if kept.count == SLOTS
+            && let Some(oldest) = kept.oldest()
+        {
             release(kept.remove(oldest));
         }
         let (count, since) = (kept.count, kept.clock);

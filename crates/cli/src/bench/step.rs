@@ -66,7 +66,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
         bail!("--steps and --batch must be at least 1");
     }
     if let (Some(net), Some(batch), Some(mode)) = (&net, batch, mode) {
-        let line = measure(net, batch, mode, steps)?;
+        // Inside the pool, as a trainer works: then a parallel step wakes the other threads only.
+        let line = rayon::scope(|_| measure(net, batch, mode, steps))?;
         if json {
             say!("{line}");
             return Ok(());

@@ -5,6 +5,7 @@
 //! an order that the shape fixes, so the number of threads does not change a bit of any result.
 
 mod gather;
+mod point;
 mod tile;
 mod weight;
 mod winograd;
@@ -121,6 +122,9 @@ pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
     }
     if winograd::pays(shape, out) {
         return winograd::weight_gradient(x, dy, shape, out);
+    }
+    if point::fits(shape) {
+        return point::gradient(x, dy, shape);
     }
     weight::gradient(x, dy, shape, out)
 }
