@@ -96,7 +96,7 @@ fn every_window_on_every_small_shape_equals_the_naive_sum() {
                             let shape = Shape { batch, height, width, inputs, outputs, window };
                             if shape.out().is_some() && batch * inputs * outputs * height * width < 20_000 {
                                 let gap = worst_gap(&shape);
-                                assert!(gap < 2e-6, "{shape:?}: {gap}");
+                                assert!(gap < 5e-6, "{shape:?}: {gap}");
                                 seen.insert((batch, inputs, height, kernel, stride, padding));
                             }
                         }

@@ -315,7 +315,9 @@ def main():
 
     steps = [
         step("preact-resnet-18", preact((8, 16, 32, 64)), (8, 3, 16, 16), 0.125),
-        step("resnet-20", resnet20(), (8, 3, 16, 16), 1.0),
+        # A shape at which no activation's input lies within 4e-5 of the mean size from zero: on the other side of a ReLU's bend
+        # the gradient is another one, and rounding in f32 would decide.
+        step("resnet-20", resnet20(), (5, 3, 8, 8), 1.0),
     ]
 
     heads = [
@@ -340,4 +342,5 @@ def main():
     json.dump({"forward": forward, "steps": steps, "heads": heads, "stored": stored}, open(HERE / "nets.json", "w"), separators=(",", ":"))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,28 +4,39 @@ use super::super::tile::COLUMNS;
 use super::REACH;
 use crate::lane::Lane;
 
-/// $B^T d$.
+/// The points $\pm a$, $\pm b$ (beside 0 and infinity) of the interpolation behind the transforms. The usual choice, 1 and 2, rounds twice
+/// as badly (root mean square error of the result 2.6e-6 against 1.07e-6 for 128 channels, and 0.6e-6 of the direct sum); these
+/// are the best of those tried, and exact in binary.
+const A: f32 = 0.625;
+const B: f32 = 1.5;
+const A2: f32 = A * A;
+const B2: f32 = B * B;
+/// $1/N$ of Lagrange's formula for the points 0, $\pm a$ and $\pm b$.
+const AT_0: f32 = 1.0 / (A2 * B2);
+const AT_A: f32 = 1.0 / (2.0 * A2 * (A2 - B2));
+const AT_B: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
+
+/// $B^T d$: $d$ times $M(x)/(x - p)$ for each point $p$, with $M(x) = x (x^2 - a^2)(x^2 - b^2)$; for infinity, $M$ itself.
 #[inline(always)]
 pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
     // SAFETY (this and the next four functions): called with a lane that the CPU has.
     unsafe {
-        let (two, four, five) = (L::splat(2.0), L::splat(-4.0), L::splat(-5.0));
-        let even = d[2].mul_add(four, d[4]);
-        let odd = d[1].mul_add(four, d[3]);
-        let outer = d[4].sub(d[2]);
-        let inner = d[3].sub(d[1]);
+        let (low, high) = (L::splat(-B2), L::splat(-A2));
+        let (both, sum) = (L::splat(A2 * B2), L::splat(-(A2 + B2)));
+        let (even, odd) = (d[2].mul_add(low, d[4]), d[1].mul_add(low, d[3]));
+        let (outer, inner) = (d[2].mul_add(high, d[4]), d[1].mul_add(high, d[3]));
         [
-            d[2].mul_add(five, d[0].mul_add(L::splat(4.0), d[4])),
-            even.add(odd),
-            even.sub(odd),
-            inner.mul_add(two, outer),
-            inner.mul_add(L::splat(-2.0), outer),
-            d[3].mul_add(five, d[1].mul_add(L::splat(4.0), d[5])),
+            d[2].mul_add(sum, d[0].mul_add(both, d[4])),
+            odd.mul_add(L::splat(A), even),
+            odd.mul_add(L::splat(-A), even),
+            inner.mul_add(L::splat(B), outer),
+            inner.mul_add(L::splat(-B), outer),
+            d[3].mul_add(sum, d[1].mul_add(both, d[5])),
         ]
     }
 }
 
-/// $A^T m$.
+/// $A^T m$: $y_k = \sum_p p^k m_p$, and $m_\infty$ for the last.
 #[inline(always)]
 pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
     // SAFETY: see `input_axis`.
@@ -33,9 +44,9 @@ pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
         let (s1, d1, s2, d2) = (m[1].add(m[2]), m[1].sub(m[2]), m[3].add(m[4]), m[3].sub(m[4]));
         [
             m[0].add(s1).add(s2),
-            d2.mul_add(L::splat(2.0), d1),
-            s2.mul_add(L::splat(4.0), s1),
-            d2.mul_add(L::splat(8.0), d1).add(m[5]),
+            d2.mul_add(L::splat(B), d1.mul(L::splat(A))),
+            s2.mul_add(L::splat(B2), s1.mul(L::splat(A2))),
+            d2.mul_add(L::splat(B2 * B), d1.mul_add(L::splat(A2 * A), m[5])),
         ]
     }
 }
@@ -45,28 +56,34 @@ pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
 pub(super) unsafe fn gradient_axis<L: Lane>(y: [L; 4]) -> [L; 6] {
     // SAFETY: see `input_axis`.
     unsafe {
-        let (even, odd) = (y[0].add(y[2]), y[1].add(y[3]));
-        let wide = y[2].mul_add(L::splat(4.0), y[0]);
-        let tall = y[3].mul_add(L::splat(8.0), y[1].mul(L::splat(2.0)));
-        [y[0], even.add(odd), even.sub(odd), wide.add(tall), wide.sub(tall), y[3]]
+        let (low, high) = (L::splat(A2), L::splat(B2));
+        let (even, odd) = (y[2].mul_add(low, y[0]), y[3].mul_add(low, y[1]));
+        let (outer, inner) = (y[2].mul_add(high, y[0]), y[3].mul_add(high, y[1]));
+        [
+            y[0],
+            odd.mul_add(L::splat(A), even),
+            odd.mul_add(L::splat(-A), even),
+            inner.mul_add(L::splat(B), outer),
+            inner.mul_add(L::splat(-B), outer),
+            y[3],
+        ]
     }
 }
 
-/// $G g$.
+/// $G g$: the filter's polynomial at each point, divided by $N$.
 #[inline(always)]
 pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
     // SAFETY: see `input_axis`.
     unsafe {
-        let (sixth, part) = (L::splat(-1.0 / 6.0), L::splat(1.0 / 24.0));
-        let ends = g[0].add(g[2]);
-        let wide = g[2].mul_add(L::splat(4.0), g[0]);
-        let middle = g[1].mul(L::splat(2.0));
+        let (even, odd) = (g[2].mul_add(L::splat(A2), g[0]), g[1].mul(L::splat(A)));
+        let (outer, inner) = (g[2].mul_add(L::splat(B2), g[0]), g[1].mul(L::splat(B)));
+        let (at_a, at_b) = (L::splat(AT_A), L::splat(AT_B));
         [
-            g[0].mul(L::splat(0.25)),
-            ends.add(g[1]).mul(sixth),
-            ends.sub(g[1]).mul(sixth),
-            wide.add(middle).mul(part),
-            wide.sub(middle).mul(part),
+            g[0].mul(L::splat(AT_0)),
+            even.add(odd).mul(at_a),
+            even.sub(odd).mul(at_a),
+            outer.add(inner).mul(at_b),
+            outer.sub(inner).mul(at_b),
             g[2],
         ]
     }
@@ -77,12 +94,13 @@ pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
 pub(super) unsafe fn weight_axis<L: Lane>(u: [L; 6]) -> [L; 3] {
     // SAFETY: see `input_axis`.
     unsafe {
-        let (s1, d1, s2, d2) = (u[1].add(u[2]), u[2].sub(u[1]), u[3].add(u[4]), u[3].sub(u[4]));
-        let (sixth, twelfth, part) = (L::splat(1.0 / 6.0), L::splat(1.0 / 12.0), L::splat(1.0 / 24.0));
+        let (at_a, at_b) = (L::splat(AT_A), L::splat(AT_B));
+        let (s1, d1) = (u[1].add(u[2]).mul(at_a), u[1].sub(u[2]).mul(at_a));
+        let (s2, d2) = (u[3].add(u[4]).mul(at_b), u[3].sub(u[4]).mul(at_b));
         [
-            u[0].mul_add(L::splat(0.25), s2.mul(part)).sub(s1.mul(sixth)),
-            d1.mul_add(sixth, d2.mul(twelfth)),
-            s2.sub(s1).mul_add(sixth, u[5]),
+            u[0].mul_add(L::splat(AT_0), s1.add(s2)),
+            d2.mul_add(L::splat(B), d1.mul(L::splat(A))),
+            s2.mul_add(L::splat(B2), s1.mul_add(L::splat(A2), u[5])),
         ]
     }
 }
