@@ -156,3 +156,36 @@ fn bench_plugin_leaves_out_what_does_not_fit_and_says_so() {
 fn an_unknown_verb_is_refused_with_code_2() {
     assert!(fails(&["trian"]).contains("unrecognized subcommand"));
 }
+
+#[test]
+fn bench_step_measures_a_case_and_refuses_what_it_does_not_know() {
+    let text =
+        fine(&["bench", "step", "--net", "mlp", "--batch", "4", "--mode", "train", "--steps", "2", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for (key, value) in [("net", "mlp"), ("mode", "train")] {
+        assert_eq!(line[key], value, "{line}");
+    }
+    assert_eq!(line["batch"], 4);
+    assert!(line["ms"].as_f64().unwrap() > 0.0, "{line}");
+    // Without a mode: both, each in a process of its own, as a table.
+    let table = fine(&["bench", "step", "--net", "cnn-small", "--batch", "2", "--steps", "1"]);
+    assert_eq!(table.matches("cnn-small").count(), 2, "{table}");
+    let error = fails(&["bench", "step", "--net", "resnet-21", "--batch", "2", "--mode", "forward"]);
+    assert!(error.contains("resnet-20"), "{error}");
+    assert!(fails(&["bench", "step", "--steps", "0"]).contains("at least 1"));
+}
+
+#[test]
+fn the_portable_code_can_be_asked_for_and_says_so() {
+    let run = |value: &str| {
+        let arguments =
+            ["bench", "step", "--net", "mlp", "--batch", "2", "--mode", "forward", "--steps", "1", "--json"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
+        command.args(arguments).env("NEGSCALE_CPU", value).output().unwrap()
+    };
+    let line: serde_json::Value = serde_json::from_slice(&run("portable").stdout).unwrap();
+    assert_eq!(line["cpu"], "portable");
+    let misspelt = run("portabel");
+    assert!(misspelt.status.success());
+    assert!(String::from_utf8(misspelt.stderr).unwrap().contains("NEGSCALE_CPU=portabel is not known"));
+}

@@ -81,4 +81,7 @@ pub enum Error {
         /// What the tensor library said.
         reason: String,
     },
+    /// Something of an optimiser, a schedule or a running mean of weights.
+    #[error(transparent)]
+    Optim(#[from] crate::optim::Error),
 }

@@ -19,7 +19,7 @@ const AT_B: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
 /// $B^T d$: $d$ times $M(x)/(x - p)$ for each point $p$, with $M(x) = x (x^2 - a^2)(x^2 - b^2)$; for infinity, $M$ itself.
 #[inline(always)]
 pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
-    // SAFETY (this and the next four functions): called with a lane that the CPU has.
+    // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (low, high) = (L::splat(-B2), L::splat(-A2));
         let (both, sum) = (L::splat(A2 * B2), L::splat(-(A2 + B2)));
@@ -39,7 +39,7 @@ pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
 /// $A^T m$: $y_k = \sum_p p^k m_p$, and $m_\infty$ for the last.
 #[inline(always)]
 pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
-    // SAFETY: see `input_axis`.
+    // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (s1, d1, s2, d2) = (m[1].add(m[2]), m[1].sub(m[2]), m[3].add(m[4]), m[3].sub(m[4]));
         [
@@ -54,7 +54,7 @@ pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
 /// $A y$, the transpose of [`output_axis`].
 #[inline(always)]
 pub(super) unsafe fn gradient_axis<L: Lane>(y: [L; 4]) -> [L; 6] {
-    // SAFETY: see `input_axis`.
+    // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (low, high) = (L::splat(A2), L::splat(B2));
         let (even, odd) = (y[2].mul_add(low, y[0]), y[3].mul_add(low, y[1]));
@@ -73,7 +73,7 @@ pub(super) unsafe fn gradient_axis<L: Lane>(y: [L; 4]) -> [L; 6] {
 /// $G g$: the filter's polynomial at each point, divided by $N$.
 #[inline(always)]
 pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
-    // SAFETY: see `input_axis`.
+    // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (even, odd) = (g[2].mul_add(L::splat(A2), g[0]), g[1].mul(L::splat(A)));
         let (outer, inner) = (g[2].mul_add(L::splat(B2), g[0]), g[1].mul(L::splat(B)));
@@ -92,7 +92,7 @@ pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
 /// $G^T u$, the transpose of [`filter_axis`].
 #[inline(always)]
 pub(super) unsafe fn weight_axis<L: Lane>(u: [L; 6]) -> [L; 3] {
-    // SAFETY: see `input_axis`.
+    // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (at_a, at_b) = (L::splat(AT_A), L::splat(AT_B));
         let (s1, d1) = (u[1].add(u[2]).mul(at_a), u[1].sub(u[2]).mul(at_a));
