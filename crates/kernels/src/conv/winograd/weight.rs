@@ -227,6 +227,7 @@ dispatch! {
 }
 
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn multiply_with<L: Lane>(
     a: *const f32,
     left: usize,
