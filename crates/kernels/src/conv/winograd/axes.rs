@@ -19,7 +19,7 @@ const AT_B: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
 /// $B^T d$: $d$ times $M(x)/(x - p)$ for each point $p$, with $M(x) = x (x^2 - a^2)(x^2 - b^2)$; for infinity, $M$ itself.
 #[inline(always)]
 pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
-    // SAFETY (this and the next four functions): called with a lane that the CPU has.
+    // SAFETY: called with a lane that the CPU has, as are the next four functions.
     unsafe {
         let (low, high) = (L::splat(-B2), L::splat(-A2));
         let (both, sum) = (L::splat(A2 * B2), L::splat(-(A2 + B2)));
