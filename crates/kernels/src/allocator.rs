@@ -67,6 +67,11 @@ impl Kept {
         (0..self.count).min_by_key(|&i| self.blocks[i].since)
     }
 
+    fn count_in(&mut self, size: usize) {
+        self.in_use += size;
+        self.most = self.most.max(self.in_use);
+    }
+
     /// A kept block of this size.
     fn find(&mut self, size: usize) -> Option<usize> {
         // The one given back last is the likeliest to be in the cache.
@@ -104,20 +109,25 @@ fn release(block: Block) {
 /// A kept block, or room made for a new one.
 fn reuse(size: usize) -> Option<*mut u8> {
     let mut kept = lock();
-    kept.in_use += size;
-    kept.most = kept.most.max(kept.in_use);
     if let Some(address) = kept.find(size) {
+        kept.count_in(size);
         return Some(address as *mut u8);
     }
-    while kept.in_use + kept.bytes > kept.most + MARGIN {
+    let wanted = kept.in_use.saturating_add(size);
+    let most = kept.most.max(wanted);
+    while wanted.saturating_add(kept.bytes) > most.saturating_add(MARGIN) {
         let Some(oldest) = kept.oldest() else { break };
         release(kept.remove(oldest));
     }
     None
 }
 
-fn forget(size: usize) {
-    lock().in_use -= size;
+/// Counts a new block, unless the system had none: a wish that failed must not raise the largest amount in use.
+fn made(block: *mut u8, size: usize) -> *mut u8 {
+    if !block.is_null() {
+        lock().count_in(size);
+    }
+    block
 }
 
 // SAFETY: small blocks are the system's. A large block has the system's block of the rounded size, from `alloc` to `dealloc` with one owner
@@ -130,11 +140,7 @@ unsafe impl GlobalAlloc for Allocator {
         };
         reuse(real.size()).unwrap_or_else(|| {
             // SAFETY: the size is not zero.
-            let block = unsafe { System.alloc(real) };
-            if block.is_null() {
-                forget(real.size());
-            }
-            block
+            made(unsafe { System.alloc(real) }, real.size())
         })
     }
 
@@ -149,11 +155,7 @@ unsafe impl GlobalAlloc for Allocator {
             return block;
         }
         // SAFETY: the size is not zero. Fresh pages are zero already, so this costs nothing.
-        let block = unsafe { System.alloc_zeroed(real) };
-        if block.is_null() {
-            forget(real.size());
-        }
-        block
+        made(unsafe { System.alloc_zeroed(real) }, real.size())
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
@@ -226,6 +228,11 @@ mod tests {
             let small = Allocator.realloc(again, layout(LARGE + 500), 100);
             assert!((0..100).all(|i| *small.add(i) == 0));
             Allocator.dealloc(small, layout(100));
+
+            // A wish that no system grants leaves no trace.
+            let most = lock().most;
+            assert!(Allocator.alloc(layout(isize::MAX as usize / 4)).is_null());
+            assert_eq!(lock().most, most);
 
             // One at a time, of many sizes: what is kept stays bounded.
             for i in 1..40 {

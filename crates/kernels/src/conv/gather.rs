@@ -8,7 +8,7 @@
 //! the rows $o$ with $s o + r = i + p$, $0 \le r < k$: so $r = (i+p) \bmod s + s j$ and $o = \lfloor (i+p)/s \rfloor - j$. All pixels with
 //! the same $(i+p) \bmod s$ use the same taps, and are a stride-1 convolution of the output gradient with those taps in reverse.
 
-use super::tile::{self, COLUMNS, Finish, ROWS};
+use super::tile::{self, COLUMNS, Finish, ROWS, Skip};
 use super::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -31,10 +31,10 @@ impl Axis {
         Self { first: 0, step: 1, count: out, origin: -(padding as isize), stride, taps: kernel }
     }
 
-    /// The inputs whose position plus padding leaves the rest `phase` when divided by the stride.
-    fn backward(size: usize, kernel: usize, stride: usize, padding: usize, phase: usize) -> Self {
-        let first = (phase + stride - padding % stride) % stride;
-        let count = if first < size { (size - first).div_ceil(stride) } else { 0 };
+    /// The inputs `first, first + stride, ...` of `size`, which all see the taps of one phase (see [`phase`]).
+    fn backward(size: usize, kernel: usize, stride: usize, padding: usize, first: usize) -> Self {
+        let phase = phase(first, stride, padding);
+        let count = (size - first).div_ceil(stride);
         let taps = if phase < kernel { (kernel - phase).div_ceil(stride) } else { 0 };
         let origin = ((first + padding) / stride) as isize - taps as isize + 1;
         Self { first, step: stride, count, origin, stride: 1, taps }
@@ -44,6 +44,11 @@ impl Axis {
     fn leaves(&self, size: usize) -> bool {
         self.origin < 0 || self.origin + ((self.count - 1) * self.stride + self.taps) as isize > size as isize
     }
+}
+
+/// The first tap that an input position sees: what its place in the padded image leaves when divided by the stride.
+fn phase(position: usize, stride: usize, padding: usize) -> usize {
+    (position + padding) % stride
 }
 
 /// Size of a channels-last image.
@@ -113,12 +118,12 @@ pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, [oh, ow]:
     let Shape { batch, height, width, inputs, outputs, window } = *shape;
     let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
     let run = |dx: *mut f32| {
-        for (phase_y, phase_x) in (0..sh).flat_map(|y| (0..sw).map(move |x| (y, x))) {
-            let rows = Axis::backward(height, kh, sh, ph, phase_y);
-            let columns = Axis::backward(width, kw, sw, pw, phase_x);
-            if rows.count == 0 || columns.count == 0 {
-                continue;
-            }
+        // A stride may be larger than the image: then some phases have no pixel.
+        let (first_rows, first_columns) = (sh.min(height), sw.min(width));
+        for (y, x) in (0..first_rows).flat_map(|y| (0..first_columns).map(move |x| (y, x))) {
+            let rows = Axis::backward(height, kh, sh, ph, y);
+            let columns = Axis::backward(width, kw, sw, pw, x);
+            let (phase_y, phase_x) = (phase(y, sh, ph), phase(x, sw, pw));
             let (jy, jx) = (rows.taps, columns.taps);
             let tap = |y: usize, x: usize| (phase_y + sh * (jy - 1 - y)) * kw + phase_x + sw * (jx - 1 - x);
             let taps: Vec<usize> = (0..jy).flat_map(|y| (0..jx).map(move |x| tap(y, x))).collect();
@@ -195,7 +200,9 @@ const PIECES: usize = 16;
 fn run(job: &Job, batch: usize) {
     // A piece of work is some consecutive rows of target pixels, in the order of the batch; with few of them, output
     // channels are shared too.
-    let row_numbers = job.columns.count.max(1) * job.columns.stride * job.rows.stride * job.from.channels;
+    let row_numbers = (job.columns.count.max(1) * job.from.channels)
+        .saturating_mul(job.columns.stride)
+        .saturating_mul(job.rows.stride);
     let total = batch * job.rows.count;
     let block = (SLAB / row_numbers.max(1)).clamp(1, total);
     let blocks = total.div_ceil(block);
@@ -231,7 +238,8 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, pane
     let slab_rows = |count: usize| (count - 1) * rows.stride + rows.taps;
     let images = (last - 1) / rows.count - first / rows.count + 1;
     let room = if job.padded {
-        (last - first - images) * rows.stride + images * slab_rows(1).max(rows.stride)
+        // Between the rows of one image only: a stride may be longer than an image.
+        (last - first - images) * rows.stride + images * rows.taps.max(1)
     } else {
         0
     };
@@ -284,11 +292,10 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, pane
             let finish = Finish {
                 bias: if job.bias.is_null() { job.bias } else { job.bias.add(first) },
                 skip: if job.skip.is_null() {
-                    0
+                    Skip::Nothing
                 } else {
-                    (job.skip as isize - job.target.get() as isize) / 4
+                    Skip::Like { target: job.target.get(), skip: job.skip }
                 },
-                has_skip: !job.skip.is_null(),
                 columns: (to.channels - first).min(COLUMNS),
             };
             let weights = job.panels.get().add(panel * depth * COLUMNS);

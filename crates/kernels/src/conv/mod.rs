@@ -13,6 +13,9 @@ mod winograd;
 use crate::Window;
 use rayon::prelude::*;
 
+/// No copy that a kernel makes is larger than what it copies by more than this factor (a tile has 96 numbers).
+const LARGEST_COPY: usize = 128;
+
 /// Sizes of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -31,14 +34,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Rows and columns of the output; `None` if the padded image is smaller than the kernel or a stride is 0.
+    /// Rows and columns of the output; `None` if the padded image is smaller than the kernel (or has more rows or columns than
+    /// can be counted) or a stride is 0.
     pub fn out(&self) -> Option<[usize; 2]> {
         let side = |size: usize, axis: usize| {
             let window = self.window;
-            (size + 2 * window.padding[axis])
-                .checked_sub(window.kernel[axis])?
-                .checked_div(window.stride[axis])
-                .map(|n| n + 1)
+            let padded = window.padding[axis].checked_mul(2)?.checked_add(size)?;
+            padded.checked_sub(window.kernel[axis])?.checked_div(window.stride[axis])?.checked_add(1)
         };
         Some([side(self.height, 0)?, side(self.width, 1)?])
     }
@@ -49,7 +51,27 @@ impl Shape {
             out.is_some() && self.window.kernel.iter().all(|&k| k > 0),
             "convolution: the kernel does not fit: {self:?}"
         );
-        out.unwrap_or_default()
+        let out = out.unwrap_or_default();
+        assert!(self.countable(out), "convolution: more numbers than memory can hold: {self:?}");
+        out
+    }
+
+    /// Whether the padded input, the output and the weights, and copies of them filled up to whole tiles, have sizes that a
+    /// `usize` can hold. The kernels rely on it: a product that wraps would make a buffer too small. An empty axis
+    /// counts as one, so that the others are looked at too.
+    fn countable(&self, [oh, ow]: [usize; 2]) -> bool {
+        let Self { batch, height, width, inputs, outputs, window } = *self;
+        let ([kh, kw], [ph, pw]) = (window.kernel, window.padding);
+        [
+            [batch, height + 2 * ph, width + 2 * pw, inputs],
+            [batch, oh, ow, outputs],
+            [outputs, inputs, kh, kw],
+        ]
+        .iter()
+        .all(|sizes| {
+            let count = sizes.iter().try_fold(1usize, |count, &size| count.checked_mul(size.max(1)));
+            count.is_some_and(|count| count <= usize::MAX / LARGEST_COPY)
+        })
     }
 
     fn x_len(&self) -> usize {
@@ -70,7 +92,7 @@ impl Shape {
 /// the result and `skip` `[batch, out height, out width, outputs]`.
 ///
 /// # Panics
-/// If a slice has not the length that `shape` says.
+/// If a slice has not the length that `shape` says, or `shape` has no output or more numbers than memory can hold.
 pub fn forward(
     x: &[f32],
     weight: &[f32],
@@ -95,13 +117,16 @@ pub fn forward(
 /// Gradient with respect to `x`, of the shape of `x`.
 ///
 /// # Panics
-/// If a slice has not the length that `shape` says.
+/// If a slice has not the length that `shape` says, or `shape` has no output or more numbers than memory can hold.
 pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
     let out = shape.checked_out();
     check("dy", dy, shape.y_len(), shape);
     check("weight", weight, shape.weight_len(), shape);
     if shape.x_len() == 0 {
         return Vec::new();
+    }
+    if dy.is_empty() {
+        return vec![0.0; shape.x_len()];
     }
     if winograd::pays(shape, out) {
         return winograd::data_gradient(dy, weight, shape, out);
@@ -112,7 +137,7 @@ pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
 /// Gradient with respect to `weight`, of the shape of `weight`.
 ///
 /// # Panics
-/// If a slice has not the length that `shape` says.
+/// If a slice has not the length that `shape` says, or `shape` has no output or more numbers than memory can hold.
 pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
     let out = shape.checked_out();
     check("x", x, shape.x_len(), shape);

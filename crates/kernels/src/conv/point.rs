@@ -3,7 +3,7 @@
 //! Rows of the product are output channels, columns input channels: just how the weights lie in memory. Some output channels at a
 //! time, `dY` is transposed, so that a channel's pixels are one run for [`tile::rows`]; `X` is packed into panels.
 
-use super::tile::{self, COLUMNS, Finish, ROWS};
+use super::tile::{self, COLUMNS, Finish, ROWS, Skip};
 use super::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -97,7 +97,8 @@ unsafe fn piece_with<L: Lane>(block: &Block, channel: usize, channels: usize, pa
         for panel in panel..last {
             let first = panel * COLUMNS;
             let columns = (inputs - first).min(COLUMNS);
-            let finish = Finish { bias: std::ptr::null(), skip: 0, has_skip: block.adds, columns };
+            let skip = if block.adds { Skip::Target } else { Skip::Nothing };
+            let finish = Finish { bias: std::ptr::null(), skip, columns };
             for start in (0..channels).step_by(ROWS) {
                 // Rows that do not exist go to a place of their own.
                 let mut source = [turned.cast_const(); ROWS];

@@ -7,14 +7,42 @@ pub(crate) const ROWS: usize = 6;
 /// Columns of a tile in [`rows`], and width of a panel of packed weights.
 pub(crate) const COLUMNS: usize = 16;
 
+/// What is added to a target.
+#[derive(Clone, Copy)]
+pub(crate) enum Skip {
+    Nothing,
+    /// What the target holds.
+    Target,
+    /// What lies in `skip` where the target lies in `target`.
+    Like {
+        target: *const f32,
+        skip: *const f32,
+    },
+}
+
+impl Skip {
+    /// Where the numbers for this target begin; null if there are none. A buffer is read only through its own pointer, so
+    /// a distance between two buffers is never taken.
+    ///
+    /// # Safety
+    /// `to` lies in `target`, and `skip` is as long.
+    #[inline(always)]
+    unsafe fn place(self, to: *mut f32) -> *const f32 {
+        match self {
+            Self::Nothing => std::ptr::null(),
+            Self::Target => to,
+            // SAFETY: by contract.
+            Self::Like { target, skip } => unsafe { skip.offset(to.cast_const().offset_from(target)) },
+        }
+    }
+}
+
 /// Where the sums of [`rows`] go.
 #[derive(Clone, Copy)]
 pub(crate) struct Finish {
     /// Added to every row: one number per column, or null.
     pub bias: *const f32,
-    /// Distance in numbers from a target to what is added to it (`skip`), if `has_skip`.
-    pub skip: isize,
-    pub has_skip: bool,
+    pub skip: Skip,
     /// Columns that exist (the rest of a panel is padding).
     pub columns: usize,
 }
@@ -73,13 +101,13 @@ pub(crate) unsafe fn rows<L: Lane>(
 unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, finish: &Finish) {
     // SAFETY: only existing columns are touched.
     unsafe {
+        let skip = finish.skip.place(to);
         if finish.columns == COLUMNS {
             if !finish.bias.is_null() {
                 left = left.add(L::load(finish.bias));
                 right = right.add(L::load(finish.bias.add(8)));
             }
-            if finish.has_skip {
-                let skip = to.offset(finish.skip);
+            if !skip.is_null() {
                 left = left.add(L::load(skip));
                 right = right.add(L::load(skip.add(8)));
             }
@@ -91,7 +119,7 @@ unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, finish: &Fin
             right.store(whole.as_mut_ptr().add(8));
             for (j, value) in whole.iter().enumerate().take(finish.columns) {
                 let bias = if finish.bias.is_null() { 0.0 } else { *finish.bias.add(j) };
-                let skip = if finish.has_skip { *to.offset(finish.skip).add(j) } else { 0.0 };
+                let skip = if skip.is_null() { 0.0 } else { *skip.add(j) };
                 *to.add(j) = value + bias + skip;
             }
         }

@@ -116,8 +116,10 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
     let band = (BLOCK / ow).clamp(1, (last - first).max(1));
     let channels = (last_panel - first_panel) * COLUMNS;
     let here = channels.min(outputs - first_panel * COLUMNS);
-    // Each image of a band needs `kernel - stride` rows beside those of its outputs.
-    let slab_rows = (band - 1) * sh + kh + band.div_ceil(oh) * kh.saturating_sub(sh);
+    // `kernel` rows for each image of a band, and `stride` rows for each further output; a band that begins inside an image
+    // touches one more. A stride may be longer than an image, so it must not count for the first output of one.
+    let images = band.div_ceil(oh);
+    let slab_rows = (band - images) * sh + images * kh + kh.saturating_sub(sh);
     let mut slab = Scratch::take(slab_rows * row + 8);
     let mut gradient = Scratch::take(band * ow * channels);
     let mut left: Vec<*const f32> = Vec::with_capacity(band * ow);

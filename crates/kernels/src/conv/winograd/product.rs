@@ -3,7 +3,7 @@
 use super::axes::{filter_both, load_places, output_both};
 use super::tiles::transform_input_with;
 use super::{Grid, PLACES, REACH, SHIFT, Steps, TILE};
-use crate::conv::tile::{self, COLUMNS, Finish, ROWS};
+use crate::conv::tile::{self, COLUMNS, Finish, ROWS, Skip};
 use crate::conv::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -203,7 +203,7 @@ unsafe fn piece_with<L: Lane>(job: &Job, block: usize, group: usize) {
             v,
             Steps { place, tile: row, channel: 8 },
         );
-        let finish = Finish { bias: std::ptr::null(), skip: 0, has_skip: false, columns: COLUMNS };
+        let finish = Finish { bias: std::ptr::null(), skip: Skip::Nothing, columns: COLUMNS };
         for p in 0..PLACES {
             for panel in first_panel..last_panel {
                 let filter = job.filters.get().add((panel * PLACES + p) * filter_place(depth));
