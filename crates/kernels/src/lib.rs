@@ -172,6 +172,8 @@ pub fn activate<const D: usize>(x: Tensor<D>, act: Activation) -> Tensor<D> {
 
 /// Mean over all positions of an image.
 pub fn mean_pool(x: Tensor<4>) -> Tensor<2> {
+    let [_, height, width, _] = x.dims();
+    assert!(height > 0 && width > 0, "mean_pool: images of {height} x {width} pixels have no mean");
     Tensor::from_dispatch(Dispatch::mean_pool(x.into_dispatch()))
 }
 

@@ -171,3 +171,10 @@ fn a_panic_leaves_the_kernels_usable() {
     assert!(catch_unwind(|| conv::forward(&[], &[], None, None, &bad)).is_err());
     check(&shapes()[0]);
 }
+
+#[test]
+#[should_panic(expected = "images of 0 x 3 pixels have no mean")]
+fn a_mean_over_nothing_is_refused() {
+    use burn::tensor::{Device, Tensor};
+    negscale_kernels::mean_pool(Tensor::<4>::zeros([2, 0, 3, 4], &Device::flex()));
+}
