@@ -66,12 +66,21 @@ fn record(epoch: u64) -> EpochRecord {
 
 fn picture(class: usize, seed: u64) -> Result<Thumbnail> {
     let shape = SHAPES[class].as_bytes();
+    let cell = |row: i32, column: i32| {
+        let inside = (0..7).contains(&row) && (0..7).contains(&column);
+        f64::from(inside && shape[(row * 7 + column) as usize] == b'#')
+    };
     let shade = |at: usize| {
-        let (row, column) = (at / 28, at % 28);
-        let cell = |r: usize, c: usize| f64::from(shape[(r / 4).min(6) * 7 + (c / 4).min(6)] == b'#');
-        let smooth = (cell(row, column) + cell(row.saturating_sub(1), column) + cell(row, column + 1)) / 3.0;
-        let light = 0.55 + 0.4 * chance(21, seed) - 0.25 * chance(22, seed * 1000 + at as u64);
-        (smooth * light * 255.0) as u8
+        // Between the cells of the grid the light goes over evenly.
+        let (y, x) = ((at / 28) as f64 / 4.0 - 0.5, (at % 28) as f64 / 4.0 - 0.5);
+        let (top, left) = (y.floor(), x.floor());
+        let row = |down: i32| {
+            let (r, c) = (top as i32 + down, left as i32);
+            cell(r, c) * (left + 1.0 - x) + cell(r, c + 1) * (x - left)
+        };
+        let cloth = ((row(0) * (top + 1.0 - y) + row(1) * (y - top)) * 2.2 - 0.5).clamp(0.0, 1.0);
+        let light = 0.6 + 0.35 * chance(21, seed) - 0.12 * chance(22, seed * 1000 + at as u64) - 0.02 * x;
+        (cloth * light * 255.0).clamp(0.0, 255.0) as u8
     };
     Thumbnail::checked(28, 28, 1, (0..28 * 28).map(shade).collect())
 }

@@ -9,7 +9,7 @@ use crate::number::{percent, place, plain};
 /// a phone.
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 54.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 30.0;
@@ -25,8 +25,16 @@ pub(crate) enum Scale {
     FullPercent,
     /// Fractions on an axis that fits them.
     Percent,
+    /// Numbers on an axis from 0 to 1.
+    Unit,
     /// Numbers without unit.
     Plain,
+}
+
+impl Scale {
+    fn has_percent(self) -> bool {
+        matches!(self, Self::FullPercent | Self::Percent)
+    }
 }
 
 /// Values by epoch under a name; `None` is not measured.
@@ -88,7 +96,7 @@ pub(crate) fn line_chart(
     if curves.is_empty() {
         return None;
     }
-    let show = |value: f64| if scale == Scale::Plain { plain(value) } else { percent(value, 1) };
+    let show = |value: f64| if scale.has_percent() { percent(value, 1) } else { plain(value) };
     let drawable = |value: Option<f64>| value.filter(|v| v.abs() < LARGEST);
     let finite: Vec<f64> =
         curves.iter().flat_map(|c| c.values.iter().copied().filter_map(drawable)).collect();
@@ -169,12 +177,12 @@ fn trace(
 }
 
 fn tick_label(scale: Scale, value: f64) -> String {
-    if scale == Scale::Plain { plain(value) } else { format!("{} %", plain((value * 1000.0).round() / 10.0)) }
+    if scale.has_percent() { format!("{} %", plain((value * 1000.0).round() / 10.0)) } else { plain(value) }
 }
 
 /// At least two values, evenly spaced and round, that enclose all values.
 fn y_ticks(scale: Scale, finite: &[f64]) -> Vec<f64> {
-    if scale == Scale::FullPercent || finite.is_empty() {
+    if matches!(scale, Scale::FullPercent | Scale::Unit) || finite.is_empty() {
         return vec![0.0, 0.25, 0.5, 0.75, 1.0];
     }
     let mut low = finite.iter().copied().fold(f64::INFINITY, f64::min);
@@ -251,7 +259,7 @@ mod tests {
             &[1.0, 1.0 + f64::EPSILON],
         ];
         for values in odd {
-            for scale in [Scale::FullPercent, Scale::Percent, Scale::Plain] {
+            for scale in [Scale::FullPercent, Scale::Percent, Scale::Unit, Scale::Plain] {
                 let chart = chart(scale, &values.iter().map(|v| Some(*v)).collect::<Vec<_>>()).unwrap();
                 assert!((2..12).contains(&chart.y_ticks.len()), "{values:?} {scale:?}");
                 for tick in &chart.y_ticks {

@@ -8,7 +8,7 @@ use crate::number::{count, mean, percent, place, plain};
 const BINS: usize = 20;
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 46.0;
+const LEFT: f64 = 54.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 30.0;

@@ -85,7 +85,11 @@ pub(crate) fn lay_out(
         names: Vec::new(),
         table: Vec::new(),
         pairs: Vec::new(),
-        note: format!("{rows} and {columns} agree in {} of {} ({agree})", count(straight), count(total)),
+        note: format!(
+            "The {rows} and the {columns} class agree for {} of {} ({agree})",
+            count(straight),
+            count(total)
+        ),
     };
     if n <= MOST_COLUMNS {
         view.names = (0..n).map(names).collect();

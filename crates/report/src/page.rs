@@ -124,6 +124,7 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
     ]);
     let signals =
         curves(&[("separation AUC", |r| r.separation_auc), ("noise estimate", |r| r.noise_estimate)]);
+    let rates = curves(&[("learning rate", |r| Some(r.learning_rate))]);
     let drawn = [
         line_chart(
             "accuracy",
@@ -142,11 +143,12 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
             fits,
         ),
         line_chart("loss", "Loss terms", "Mean over each epoch.", Scale::Plain, &epochs, losses.collect()),
+        line_chart("rate", "Learning rate", "At the end of each epoch.", Scale::Plain, &epochs, rates),
         line_chart(
             "signals",
             "Right from wrong",
             "How well clean probabilities separate right from wrong labels, and the estimated share of wrong ones.",
-            Scale::FullPercent,
+            Scale::Unit,
             &epochs,
             signals,
         ),
