@@ -21,18 +21,18 @@ const CLASSES: [&str; 10] = [
 ];
 /// For each class the one it is most often taken for.
 const ALIKE: [usize; 10] = [6, 3, 4, 0, 2, 7, 0, 9, 6, 7];
-/// What each class looks like, on a grid of seven by seven.
+/// What each class looks like: seven rows of seven cells.
 const SHAPES: [&str; 10] = [
-    ".#####.#######.#####...###....###....###....###..",
-    "..###....###....#.#....#.#....#.#....#.#....#.#..",
-    ".#####.#################.#####.#.###.#.#.###.#.#.",
-    "...#.....###....###....###...#####..#####.#######",
-    ".##.##.##.#.####.#.####.#.####.#.##.##.##..##.##.",
-    "..............#...#...##.##..#.######..##....####",
-    ".##.##.#######.#####..#####..#####..#####..##.##.",
-    "...............##....####...######.##############",
-    "..###...#...#.##################################.",
-    "..###....###....####...#####..#############.##.##",
+    "##...## ####### ####### .#####. .#####. .#####. .#####.",
+    ".#####. .#####. .##.##. .##.##. .##.##. .##.##. .##.##.",
+    ".##.##. ####### ####### ####### ####### ####### #.###.#",
+    "..#.#.. ..###.. ..###.. ..###.. .#####. .#####. #######",
+    "###.### ###.### ###.### ###.### ###.### ###.### #.#.#.#",
+    "....... ....... ....##. ...#.## .##.#.# ##.#..# #######",
+    "##.#.## ####### ####### #.###.# #.###.# #.###.# ..###..",
+    "....... ....... .....## #..#### ####### ####### #######",
+    "..###.. .#...#. ####### ####### ####### ####### #######",
+    "...###. ...###. ...###. ..####. ####### ####### ##..##.",
 ];
 
 /// A number in 0..1 that depends on its two arguments only.
@@ -48,8 +48,11 @@ fn record(epoch: u64) -> EpochRecord {
     let time = epoch as f64;
     let jitter = |stream| (chance(stream, epoch) - 0.5) * 0.02;
     let learnt = 1.0 - (-time / 5.0).exp();
-    let mut record =
-        EpochRecord::new(epoch, 3.6 + jitter(1) * 10.0, 0.02 * 0.5 * (1.0 + (time / 40.0 * 3.1416).cos()));
+    let mut record = EpochRecord::new(
+        epoch,
+        3.6 + jitter(1) * 10.0,
+        0.02 * 0.5 * (1.0 + (time / 40.0 * std::f64::consts::PI).cos()),
+    );
     record.losses.insert("cross-entropy".into(), 2.3 - 0.95 * learnt + jitter(2));
     record.losses.insert("negscale: separation".into(), 0.62 * (-time / 9.0).exp() + 0.11 + jitter(3));
     record.losses.insert("negscale: alignment".into(), 0.35 * (-time / 16.0).exp() + 0.05 + jitter(4) / 2.0);
@@ -68,7 +71,7 @@ fn picture(class: usize, seed: u64) -> Result<Thumbnail> {
     let shape = SHAPES[class].as_bytes();
     let cell = |row: i32, column: i32| {
         let inside = (0..7).contains(&row) && (0..7).contains(&column);
-        f64::from(inside && shape[(row * 7 + column) as usize] == b'#')
+        f64::from(inside && shape[(row * 8 + column) as usize] == b'#')
     };
     let shade = |at: usize| {
         // Between the cells of the grid the light goes over evenly.

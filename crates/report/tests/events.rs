@@ -84,8 +84,7 @@ fn masked_checksum(bytes: &[u8]) -> u32 {
             crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
         }
     }
-    let crc = !crc;
-    ((crc >> 15) | (crc << 17)).wrapping_add(0xa282_ead8)
+    (!crc).rotate_left(17).wrapping_add(0xa282_ead8)
 }
 
 fn varint(bytes: &mut &[u8]) -> u64 {

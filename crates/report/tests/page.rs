@@ -53,7 +53,6 @@ fn report() -> RunReport {
         command: "negscale train --seed 1".into(),
         hardware: "2 cores".into(),
         version: "0.1.0+abc".into(),
-        ..RunReport::default()
     }
 }
 
