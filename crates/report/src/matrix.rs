@@ -69,15 +69,15 @@ pub(crate) fn lay_out(
     columns: &'static str,
 ) -> Option<MatrixView> {
     let n = matrix.classes;
-    let sums: Vec<u64> = matrix.counts.chunks(n.max(1)).map(|row| row.iter().sum()).collect();
-    let total: u64 = sums.iter().sum();
+    let sums: Vec<u64> = matrix.counts.chunks(n.max(1)).map(|row| add(row.iter())).collect();
+    let total = add(sums.iter());
     if total == 0 {
         return None;
     }
     let share = |row: usize, column: usize| {
         if sums[row] == 0 { 0.0 } else { matrix.counts[row * n + column] as f64 / sums[row] as f64 }
     };
-    let straight: u64 = (0..n).map(|c| matrix.counts[c * n + c]).sum();
+    let straight = add((0..n).map(|c| &matrix.counts[c * n + c]));
     let agree = percent(straight as f64 / total as f64, 2);
     let mut view = MatrixView {
         rows,
@@ -132,6 +132,11 @@ pub(crate) fn lay_out(
     Some(view)
 }
 
+/// Absurd counts stop at the largest number instead of wrapping round.
+fn add<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
+    counts.fold(0, |sum: u64, count| sum.saturating_add(*count))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +176,7 @@ mod tests {
         assert!(CountMatrix::checked(usize::MAX, vec![]).is_err());
         assert!(view(0, vec![]).is_none());
         assert!(view(2, vec![0; 4]).is_none());
+        assert!(view(2, vec![u64::MAX; 4]).is_some());
         assert_eq!(view(1, vec![5]).unwrap().table[0][0].shade, 100);
     }
 }
