@@ -1,0 +1,85 @@
+//! What can go wrong, each message saying what, where and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Result with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Every error of the crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system could not read or write.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of `metrics.jsonl`, not the last one, is no record.
+    #[error("{}, line {line}: not a record of an epoch ({source}). Restore the line or delete it", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What the parser said.
+        source: serde_json::Error,
+    },
+    /// A record could not be written as JSON.
+    #[error(
+        "the record of epoch {epoch} cannot be written as JSON: {source}. This is a defect, please report it"
+    )]
+    Encode {
+        /// Which epoch.
+        epoch: u64,
+        /// What the encoder said.
+        source: serde_json::Error,
+    },
+    /// The counts of a matrix are not as many as its cells.
+    #[error(
+        "a matrix of {classes} classes needs {classes} x {classes} counts, but {given} were given: pass them row by row"
+    )]
+    Matrix {
+        /// Number of classes.
+        classes: usize,
+        /// Number of counts given.
+        given: usize,
+    },
+    /// The bytes of a thumbnail do not fit its shape.
+    #[error(
+        "a thumbnail of {width} x {height} pixels and {channels} channels does not fit {given} bytes: \
+         pass height x width x channels bytes, row by row, with 1 to 4 channels and at least one pixel"
+    )]
+    Thumbnail {
+        /// Pixels per row.
+        width: u32,
+        /// Number of rows.
+        height: u32,
+        /// Bytes per pixel.
+        channels: u8,
+        /// Number of bytes given.
+        given: usize,
+    },
+    /// A thumbnail could not be encoded.
+    #[error(
+        "the thumbnail of item {index} could not be encoded: {source}. Leave it out and the rest is shown"
+    )]
+    Png {
+        /// Which item.
+        index: usize,
+        /// What the encoder said.
+        source: png::EncodingError,
+    },
+    /// The page could not be put together.
+    #[error("the report could not be put together: {0}. This is a defect, please report it")]
+    Template(#[from] askama::Error),
+}
+
+impl Error {
+    /// An error of the system at `path`.
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_path_buf(), source }
+    }
+}

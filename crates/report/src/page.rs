@@ -1,0 +1,220 @@
+//! The page: every number already a text, so that the templates only place and escape.
+
+use askama::Template;
+
+use crate::chart::{Chart, Curve, Scale, line_chart};
+use crate::error::{Error, Result};
+use crate::histogram::{self, Histogram};
+use crate::matrix::{MatrixView, lay_out};
+use crate::number::{count, duration, percent, plain};
+use crate::record::EpochRecord;
+use crate::run::{Rows, RunReport, Suspicious};
+
+/// How many suspicious labels are shown.
+const MOST_SUSPICIOUS: usize = 100;
+
+#[derive(Template)]
+#[template(path = "report.html")]
+pub(crate) struct Page<'a> {
+    run: &'a RunReport,
+    tiles: Vec<Tile<'a>>,
+    duration: String,
+    charts: Vec<Chart>,
+    histogram: Option<Histogram>,
+    confusion: Option<MatrixView>,
+    noise: Option<MatrixView>,
+    cards: Vec<Card>,
+    cards_note: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+struct Tile<'a> {
+    label: &'a str,
+    value: String,
+    note: &'a str,
+    oracle: bool,
+}
+
+struct Card {
+    index: String,
+    path: Option<String>,
+    given: String,
+    suggested: String,
+    clean: Meter,
+    probability: Meter,
+    distance: Option<String>,
+    verdict: Option<(&'static str, String)>,
+    picture: Option<String>,
+}
+
+struct Meter {
+    text: String,
+    /// Percent of the bar.
+    length: u32,
+}
+
+impl Meter {
+    fn of(probability: f64) -> Self {
+        // The cast makes NaN an empty bar.
+        Self { text: percent(probability, 1), length: (probability.clamp(0.0, 1.0) * 100.0).round() as u32 }
+    }
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn of(run: &'a RunReport) -> Result<Self> {
+        let shown = &run.suspicious[..run.suspicious.len().min(MOST_SUSPICIOUS)];
+        let (columns, rows) = all_numbers(&run.records);
+        let seconds: f64 = run.records.iter().map(|r| r.seconds).filter(|s| s.is_finite()).sum();
+        Ok(Self {
+            run,
+            tiles: run
+                .summary
+                .iter()
+                .map(|row| Tile {
+                    label: &row.label,
+                    value: row.figure.text(),
+                    note: &row.note,
+                    oracle: row.oracle,
+                })
+                .collect(),
+            duration: if run.records.is_empty() { String::new() } else { duration(seconds) },
+            charts: charts(&run.records),
+            histogram: run.separation.as_ref().and_then(histogram::draw),
+            confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
+                let rows = if *rows == Rows::Given { "given" } else { "true" };
+                lay_out(matrix, |class| run.class_name(class), rows, "predicted")
+            }),
+            noise: run
+                .noise
+                .as_ref()
+                .and_then(|m| lay_out(m, |class| run.class_name(class), "true", "given")),
+            cards: shown.iter().map(|s| card(run, s)).collect::<Result<_>>()?,
+            cards_note: cards_note(shown, run.suspicious.len()),
+            columns,
+            rows,
+        })
+    }
+}
+
+fn charts(records: &[EpochRecord]) -> Vec<Chart> {
+    type Measured = fn(&EpochRecord) -> Option<f64>;
+    let epochs: Vec<u64> = records.iter().map(|r| r.epoch).collect();
+    let curves = |of: &[(&str, Measured)]| -> Vec<Curve> {
+        of.iter()
+            .map(|(name, get)| Curve { name: (*name).to_owned(), values: records.iter().map(get).collect() })
+            .collect()
+    };
+    let mut terms: Vec<&String> = records.iter().flat_map(|r| r.losses.keys()).collect();
+    terms.sort();
+    terms.dedup();
+    let losses = terms.into_iter().map(|name| Curve {
+        name: name.clone(),
+        values: records.iter().map(|r| r.losses.get(name).copied()).collect(),
+    });
+    let accuracies = curves(&[
+        ("test", |r| r.test_accuracy),
+        ("training, labels as given", |r| r.train_accuracy),
+        ("noisy validation", |r| r.validation_accuracy),
+    ]);
+    let fits = curves(&[
+        ("clean labels", |r| r.fit_clean),
+        ("wrong labels, as given", |r| r.fit_wrong_given),
+        ("wrong labels, true class", |r| r.fit_wrong_true),
+    ]);
+    let signals =
+        curves(&[("separation AUC", |r| r.separation_auc), ("noise estimate", |r| r.noise_estimate)]);
+    let rates = curves(&[("learning rate", |r| Some(r.learning_rate))]);
+    let drawn = [
+        line_chart(
+            "accuracy",
+            "Accuracy",
+            "How often predictions agree with labels.",
+            Scale::Percent,
+            &epochs,
+            accuracies,
+        ),
+        line_chart(
+            "memorisation",
+            "Memorisation",
+            "Wrong labels predicted as given were learnt by heart; predicted as their true class, they were seen through.",
+            Scale::FullPercent,
+            &epochs,
+            fits,
+        ),
+        line_chart("loss", "Loss terms", "Mean over each epoch.", Scale::Plain, &epochs, losses.collect()),
+        line_chart("rate", "Learning rate", "At the end of each epoch.", Scale::Plain, &epochs, rates),
+        line_chart(
+            "signals",
+            "Right from wrong",
+            "How well clean probabilities separate right from wrong labels, and the estimated share of wrong ones.",
+            Scale::Unit,
+            &epochs,
+            signals,
+        ),
+    ];
+    drawn.into_iter().flatten().collect()
+}
+
+/// The table behind the charts: a column per number that was ever recorded.
+fn all_numbers(records: &[EpochRecord]) -> (Vec<String>, Vec<Vec<String>>) {
+    let scalars: Vec<Vec<(String, f64)>> = records.iter().map(EpochRecord::scalars).collect();
+    let mut columns: Vec<String> = Vec::new();
+    for (tag, _) in scalars.iter().flatten() {
+        if !columns.contains(tag) {
+            columns.push(tag.clone());
+        }
+    }
+    let rows = records.iter().zip(&scalars).map(|(record, scalars)| {
+        let cell = |tag: &String| scalars.iter().find(|s| s.0 == *tag).map_or(String::new(), |s| plain(s.1));
+        std::iter::once(record.epoch.to_string()).chain(columns.iter().map(cell)).collect()
+    });
+    let rows = rows.collect();
+    (columns, rows)
+}
+
+fn card(run: &RunReport, item: &Suspicious) -> Result<Card> {
+    let verdict = item.truth.map(|truth| {
+        if truth == item.given {
+            ("right", "the label is right".to_owned())
+        } else if truth == item.suggested {
+            ("found", "wrong label, right suggestion".to_owned())
+        } else {
+            ("other", format!("wrong label, truly {}", run.class_name(truth)))
+        }
+    });
+    let picture = item.thumbnail.as_ref().map(|picture| picture.address()).transpose();
+    Ok(Card {
+        index: count(item.index as u64),
+        path: item.path.clone(),
+        given: run.class_name(item.given),
+        suggested: run.class_name(item.suggested),
+        clean: Meter::of(item.clean_probability),
+        probability: Meter::of(item.suggested_probability),
+        distance: item.tree_distance.map(plain),
+        verdict,
+        picture: picture.map_err(|source| Error::Png { index: item.index, source })?,
+    })
+}
+
+/// One sentence on how many are shown and, where the truth is known, how good they are.
+fn cards_note(shown: &[Suspicious], all: usize) -> String {
+    let mut note = match all {
+        0 => return String::new(),
+        1 => "One label looks wrong.".to_owned(),
+        _ if shown.len() < all => {
+            format!("{} labels look wrong; the {} most suspicious are shown.", count(all as u64), shown.len())
+        }
+        _ => format!("{} labels look wrong, the most suspicious first.", count(all as u64)),
+    };
+    let known: Vec<(&Suspicious, usize)> = shown.iter().filter_map(|s| Some((s, s.truth?))).collect();
+    if !known.is_empty() {
+        let wrong = known.iter().filter(|(s, truth)| *truth != s.given).count();
+        let right = known.iter().filter(|(s, truth)| *truth != s.given && *truth == s.suggested).count();
+        note.push_str(&format!(
+            " Of these, checked against the truth, {wrong} of {} are wrong and {right} suggestions are right.",
+            known.len()
+        ));
+    }
+    note
+}

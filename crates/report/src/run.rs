@@ -1,0 +1,103 @@
+//! What the page is made from.
+
+use std::path::Path;
+
+use askama::Template;
+
+use crate::error::Result;
+use crate::histogram::Separation;
+use crate::matrix::CountMatrix;
+use crate::page::Page;
+use crate::record::EpochRecord;
+use crate::summary::SummaryRow;
+use crate::thumbnail::Thumbnail;
+use crate::whole::write_whole;
+
+/// Everything a reader of a run should see. All text is shown as text, whatever it contains; what is empty or `None`
+/// is left out of the page.
+#[derive(Debug, Clone, Default)]
+pub struct RunReport {
+    /// What was run, in a few words.
+    pub title: String,
+    /// When, as the reader should see it.
+    pub when: String,
+    /// The resolved settings as TOML text.
+    pub settings: String,
+    /// One record per epoch.
+    pub records: Vec<EpochRecord>,
+    /// The figures on top; [`summarise`](crate::summarise) makes those that follow from the records.
+    pub summary: Vec<SummaryRow>,
+    /// Names of the classes; a class without one is shown by its number.
+    pub class_names: Vec<String>,
+    /// What the network predicts, and against what.
+    pub confusion: Option<(Rows, CountMatrix)>,
+    /// True class (row) by given label (column), where the truth is known.
+    pub noise: Option<CountMatrix>,
+    /// Clean probabilities of the training samples.
+    pub separation: Option<Separation>,
+    /// Labels that are probably wrong, most suspicious first; 100 of them are shown.
+    pub suspicious: Vec<Suspicious>,
+    /// The command that repeats the run.
+    pub command: String,
+    /// What it ran on.
+    pub hardware: String,
+    /// Version of the code.
+    pub version: String,
+}
+
+/// What the rows of a confusion matrix are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    /// Labels as given, wrong ones among them.
+    Given,
+    /// True classes.
+    True,
+}
+
+/// A label that is probably wrong.
+#[derive(Debug, Clone, Default)]
+pub struct Suspicious {
+    /// Number of the sample.
+    pub index: usize,
+    /// Where it came from, if it has a name.
+    pub path: Option<String>,
+    /// Class it is labelled as.
+    pub given: usize,
+    /// Class it looks like.
+    pub suggested: usize,
+    /// Probability that the label is right.
+    pub clean_probability: f64,
+    /// Probability of the suggested class.
+    pub suggested_probability: f64,
+    /// Distance between the two classes in the class tree.
+    pub tree_distance: Option<f64>,
+    /// True class, where known.
+    pub truth: Option<usize>,
+    /// What it looks like.
+    pub thumbnail: Option<Thumbnail>,
+}
+
+impl RunReport {
+    /// The page as one HTML text that needs no network.
+    ///
+    /// # Errors
+    /// A thumbnail could not be encoded.
+    pub fn to_html(&self) -> Result<String> {
+        Ok(Page::of(self)?.render()?)
+    }
+
+    /// Writes the page as a whole.
+    ///
+    /// # Errors
+    /// A thumbnail could not be encoded or the file could not be written.
+    pub fn write_html(&self, path: &Path) -> Result<()> {
+        write_whole(path, self.to_html()?.as_bytes())
+    }
+
+    pub(crate) fn class_name(&self, class: usize) -> String {
+        match self.class_names.get(class).map(|name| name.trim()) {
+            None | Some("") => format!("class {class}"),
+            Some(name) => name.to_owned(),
+        }
+    }
+}
