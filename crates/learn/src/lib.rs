@@ -2,6 +2,7 @@
 
 pub mod ema;
 mod error;
+pub mod kit;
 pub mod nets;
 pub mod optim;
 pub mod schedule;
