@@ -169,11 +169,7 @@ pub fn fit(values: &[f64], settings: &GmmSettings) -> Result<Mixture> {
 /// Fits a mixture from a start of the caller's own: whether each value begins in component 0.
 ///
 /// [`fit`] is what methods use; this compares with code that starts elsewhere.
-pub fn fit_from(
-    values: &[f64],
-    is_first: impl Fn(usize) -> bool,
-    settings: &GmmSettings,
-) -> Result<Mixture> {
+pub fn fit_from(values: &[f64], is_first: impl Fn(usize) -> bool, settings: &GmmSettings) -> Result<Mixture> {
     let settings = settings.checked()?;
     check(values)?;
     let (low, high) = range(values);
@@ -208,7 +204,8 @@ pub fn fit_from(
         }
         let before = std::mem::replace(&mut mixture.bound, total / values.len() as f64);
         if !mixture.bound.is_finite() {
-            let problem = format!("values from {low} to {high} are too far apart: scale them to [0, 1] first");
+            let problem =
+                format!("values from {low} to {high} are too far apart: scale them to [0, 1] first");
             return Err(Error::Samples { what: "mixture of losses", problem });
         }
         mixture.settle(values, &shares, settings.reg);
@@ -250,7 +247,9 @@ fn range(values: &[f64]) -> (f64, f64) {
 
 fn check(values: &[f64]) -> Result<()> {
     let problem = match values.iter().position(|x| !x.is_finite()) {
-        Some(at) => format!("sample {at} has {}, which is no loss: look for divergence in training", values[at]),
+        Some(at) => {
+            format!("sample {at} has {}, which is no loss: look for divergence in training", values[at])
+        }
         None if values.is_empty() => "there are no samples: at least one is needed".to_owned(),
         None => return Ok(()),
     };
