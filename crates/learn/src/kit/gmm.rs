@@ -122,9 +122,11 @@ impl Mixture {
             let (away, variance) = (x - self.means[k], self.variances[k]);
             self.weights[k].ln() - 0.5 * ((TAU * variance).ln() + away * away / variance)
         });
+        // Shares of a sum rather than a difference of logarithms: equal components get 0.5 to the last bit.
         let largest = joint[0].max(joint[1]);
-        let likelihood = largest + joint.map(|j| (j - largest).exp()).iter().sum::<f64>().ln();
-        (joint.map(|j| (j - likelihood).exp().min(1.0)), likelihood)
+        let parts = joint.map(|j| (j - largest).exp());
+        let sum = parts[0] + parts[1];
+        (parts.map(|part| part / sum), largest + sum.ln())
     }
 
     /// M-step: weights, means and variances from values and responsibilities.
