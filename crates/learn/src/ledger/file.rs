@@ -88,7 +88,7 @@ impl Ledger {
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_key_value_metadata(Some(pairs));
         let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        let rows = (GROUP / (self.classes + self.epochs.len() + 3)).max(1);
+        let rows = (GROUP / self.classes.saturating_add(self.epochs.len() + 3)).max(1);
         for first in (0..self.len()).step_by(rows) {
             let range = first..(first + rows).min(self.len());
             let mut group = writer.next_row_group()?;
@@ -279,7 +279,9 @@ impl Columns<'_> {
         let (mut values, mut levels, mut starts) = (Vec::new(), Vec::new(), Vec::new());
         let mut row = 0;
         while row < rows {
-            (values.clear(), levels.clear(), starts.clear());
+            values.clear();
+            levels.clear();
+            starts.clear();
             let most = step.min(rows - row);
             let (got, ..) = reader
                 .read_records(most, Some(&mut levels), Some(&mut starts), &mut values)
