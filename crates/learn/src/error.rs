@@ -84,4 +84,30 @@ pub enum Error {
     /// Something of an optimiser, a schedule or a running mean of weights.
     #[error(transparent)]
     Optim(#[from] crate::optim::Error),
+    /// A setting of something other than a network outside its range.
+    #[error("setting `{setting}` = {value}: {wanted}")]
+    Range {
+        /// Name of the setting.
+        setting: &'static str,
+        /// Its value.
+        value: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// Numbers about samples that cannot be used.
+    #[error("{what}: {problem}")]
+    Samples {
+        /// Which numbers.
+        what: &'static str,
+        /// Which sample, what is wrong with it and what to do.
+        problem: String,
+    },
+    /// A ledger file that is damaged or not one.
+    #[error("ledger {}: {problem}", path.display())]
+    Ledger {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
 }

@@ -1,0 +1,109 @@
+//! The list of labels to look at: `audit.csv`, most suspicious first, and how good the list is where the truth is known.
+//!
+//! # Order
+//! Sample $i$ comes before sample $j$ if its clean probability $w$ is smaller; if these are equal, if the believed probability
+//! of its given class is smaller (hosts that only say clean or wrong leave many equal); if these are equal too, if its index
+//! is smaller. Samples that differ by index alone are one *group*: measures treat them as tied.
+//!
+//! # Flag
+//! $w < \tau$, by default $\tau = 0.5$. A flagged label whose suggestion is the label itself is doubted without a better idea.
+
+mod measures;
+mod table;
+
+pub use measures::{Measures, area_under_curve, average_precision, precision_at};
+pub use table::Cells;
+
+use crate::ledger::Verdict;
+use crate::{Error, Result};
+use negscale::Taxonomy;
+use std::cmp::Ordering;
+
+/// The clean probability below which a label is flagged unless told otherwise.
+pub const FLAG_BELOW: f64 = 0.5;
+
+/// One line of an audit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Number of the sample.
+    pub index: usize,
+    /// What is believed about its label.
+    pub verdict: Verdict,
+    /// pLCA distance between the given and the suggested class, if there is a class tree.
+    pub tree_distance: Option<u32>,
+    /// Whether the label is held to be wrong.
+    pub flag: bool,
+    /// Number of its group of equals, the most suspicious being 0.
+    pub group: usize,
+}
+
+/// Findings on every label, most suspicious first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    class_names: Vec<String>,
+    findings: Vec<Finding>,
+}
+
+impl Audit {
+    /// Ranks verdicts (one per sample, in order), flagging clean probabilities below `flag_below`.
+    pub fn new(
+        verdicts: &[Verdict],
+        class_names: &[String],
+        tree: Option<&Taxonomy>,
+        flag_below: f64,
+    ) -> Result<Self> {
+        if !(0.0..=1.0).contains(&flag_below) {
+            let value = flag_below.to_string();
+            return Err(Error::Range { setting: "flag_below", value, wanted: "must be in [0, 1]" });
+        }
+        let classes = class_names.len();
+        let wrong = |problem| Err(Error::Samples { what: "audit", problem });
+        if let Some(tree) = tree.filter(|tree| tree.classes() != classes) {
+            return wrong(format!(
+                "class tree `{}` has {} classes, the data {classes}: choose a tree for these classes",
+                tree.name(),
+                tree.classes()
+            ));
+        }
+        for (i, verdict) in verdicts.iter().enumerate() {
+            if verdict.given.max(verdict.suggested) as usize >= classes {
+                return wrong(format!("sample {i} has a label that none of the {classes} class names fits"));
+            }
+            if !(0.0..=1.0).contains(&verdict.clean_probability) {
+                let w = verdict.clean_probability;
+                return wrong(format!("sample {i} has clean probability {w}, which is outside [0, 1]"));
+            }
+        }
+        let mut order: Vec<usize> = (0..verdicts.len()).collect();
+        order.sort_by(|&i, &j| compare(&verdicts[i], &verdicts[j])); // stable: equals stay in the order of their indices
+        let mut findings: Vec<Finding> = Vec::with_capacity(order.len());
+        for index in order {
+            let verdict = verdicts[index];
+            let group = findings.last().map_or(0, |last| {
+                last.group + usize::from(compare(&last.verdict, &verdict) != Ordering::Equal)
+            });
+            let (given, suggested) = (verdict.given as usize, verdict.suggested as usize);
+            let tree_distance = tree.map(|tree| tree.distance(given, suggested));
+            let flag = verdict.clean_probability < flag_below;
+            findings.push(Finding { index, verdict, tree_distance, flag, group });
+        }
+        Ok(Self { class_names: class_names.to_vec(), findings })
+    }
+
+    /// All findings, most suspicious first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+}
+
+/// The more suspicious one is less. Minus zero is zero here.
+fn compare(a: &Verdict, b: &Verdict) -> Ordering {
+    let key = |v: &Verdict| (v.clean_probability + 0.0, v.given_probability + 0.0);
+    let ((w_a, t_a), (w_b, t_b)) = (key(a), key(b));
+    w_a.total_cmp(&w_b).then(t_a.total_cmp(&t_b))
+}

@@ -1,0 +1,86 @@
+//! `audit.csv`.
+//!
+//! Columns: `index, path, given, suggested, clean_probability, suggested_probability, tree_distance, flag`. Classes are written
+//! by name; `path` is empty for samples without one, `tree_distance` without a tree; `flag` is `true` or `false`. Numbers have
+//! as many digits as it takes to read them back unchanged. Quoting is that of RFC 4180; lines end in a line feed.
+//!
+//! # Formulas
+//! Spreadsheets take a cell for a formula, and run it, if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return, a line
+//! feed or one of the full-width forms of these signs, quoted or not. Class names and paths come from data that may be
+//! somebody else's. So by default such a cell gets an apostrophe in front ([`Cells::Guarded`]); ordinary names and paths are
+//! not touched. Programs that must have every name unchanged ask for [`Cells::Exact`].
+
+use super::{Audit, Finding};
+use crate::Result;
+use crate::atomic::write_whole;
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::Path;
+
+/// How text from the data is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cells {
+    /// With an apostrophe in front of what a spreadsheet would take for a formula.
+    #[default]
+    Guarded,
+    /// As it is.
+    Exact,
+}
+
+impl Cells {
+    fn text(self, text: &str) -> Cow<'_, str> {
+        const SIGNS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+        // Spreadsheets drop blanks in front.
+        match self {
+            Cells::Guarded if text.trim_start_matches(' ').starts_with(SIGNS) => format!("'{text}").into(),
+            _ => text.into(),
+        }
+    }
+}
+
+impl Audit {
+    /// Writes the list, whole or not at all; `path_of` tells where a sample is from, if it has a place.
+    pub fn save_csv(
+        &self,
+        to: impl AsRef<Path>,
+        path_of: impl Fn(usize) -> Option<String>,
+        cells: Cells,
+    ) -> Result<()> {
+        write_whole(to.as_ref(), |file| self.write_csv(file, path_of, cells))
+    }
+
+    /// Writes the list.
+    pub fn write_csv(
+        &self,
+        to: impl Write,
+        path_of: impl Fn(usize) -> Option<String>,
+        cells: Cells,
+    ) -> std::io::Result<()> {
+        let mut table = csv::Writer::from_writer(to);
+        table.write_record([
+            "index",
+            "path",
+            "given",
+            "suggested",
+            "clean_probability",
+            "suggested_probability",
+            "tree_distance",
+            "flag",
+        ])?;
+        for Finding { index, verdict, tree_distance, flag, .. } in &self.findings {
+            let name = |class: u32| cells.text(&self.class_names[class as usize]);
+            let path = path_of(*index).unwrap_or_default();
+            table.write_record([
+                index.to_string().as_str(),
+                &cells.text(&path),
+                &name(verdict.given),
+                &name(verdict.suggested),
+                &verdict.clean_probability.to_string(),
+                &verdict.suggested_probability.to_string(),
+                &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
+                if *flag { "true" } else { "false" },
+            ])?;
+        }
+        table.flush()
+    }
+}

@@ -1,0 +1,3 @@
+//! Parts that training methods share, each small and tested alone.
+
+pub mod gmm;
