@@ -3,7 +3,7 @@
 
 A training step is forward, cross-entropy, backward and SGD (lr 0.01, momentum 0.9, weight decay 5e-4; gradients set to
 None); a forward pass is in evaluation mode without gradients. Inputs are random and the same for every step. ms is the median over
-the steps after three uncounted ones; mib is the peak resident memory of the process (VmHWM). Every case runs in a
+the steps after three uncounted ones, taken for at least two seconds; mib is the peak resident memory of the process (VmHWM). Every case runs in a
 process of its own, so that the peak is the case's.
 
 Usage (needs: pip install torch)
@@ -42,6 +42,8 @@ CASES = [
 MODES = ["train", "forward"]
 CLASSES = 10
 WARM = 3
+# Seconds that a measurement takes at least: ten steps of a few milliseconds say little.
+AT_LEAST = 2.0
 
 
 def networks():
@@ -154,12 +156,13 @@ def measure(name, batch, mode, steps, threads):
             net(inputs)
 
     step, times = train if mode == "train" else forward, []
-    for _ in range(WARM + steps):
+    begin = time.perf_counter()
+    while len(times) < WARM + steps or time.perf_counter() - begin < AT_LEAST:
         start = time.perf_counter()
         step()
         times.append((time.perf_counter() - start) * 1e3)
     print(json.dumps({"net": name, "batch": batch, "mode": mode, "ms": statistics.median(times[WARM:]), "mib": peak_mib(),
-                      "steps": steps, "threads": threads, "torch": torch.__version__}))
+                      "steps": len(times) - WARM, "threads": threads, "torch": torch.__version__}))
 
 
 def run(command, threads):
@@ -198,7 +201,7 @@ def main():
     add("--nets", nargs="+", choices=sorted(PARAMETERS), default=sorted(PARAMETERS))
     add("--modes", nargs="+", choices=MODES, default=MODES)
     add("--batches", nargs="+", type=int, help="only cases of these batch sizes")
-    add("--steps", type=int, default=10, help="counted steps of a process (default 10)")
+    add("--steps", type=int, default=10, help="counted steps of a process, at least (default 10)")
     add("--rounds", type=int, default=3, help="processes per side and case (default 3)")
     add("--threads", type=int, default=2, help="of both sides (default 2)")
     add("--against", metavar="NEGSCALE", help="our program, run in turns with PyTorch")
@@ -211,7 +214,7 @@ def main():
     if args.one:
         return measure(args.net, int(args.batch), args.mode, args.steps, args.threads)
     if not args.json:
-        print(f"{args.threads} thread(s), medians of {args.rounds} process(es) of {args.steps} steps\n"
+        print(f"{args.threads} thread(s), medians of {args.rounds} process(es) of {args.steps} steps or 2 s\n"
               f"{'net':<18}{'batch':>6}{'mode':>9}{'ours ms':>11}{'torch ms':>11}{'ratio':>8}{'ours MiB':>10}{'torch MiB':>10}")
     for case in CASES:
         if case[0] not in args.nets or args.batches and case[1] not in args.batches:

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use negscale_learn::nets::{Input, NetSpec, Network, Pass, Samples};
 use negscale_learn::optim::{Optimiser, Sgd};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Time and memory of a training step and of a forward pass.
 ///
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// What to measure; without it, both.
     #[arg(long)]
     mode: Option<Mode>,
-    /// Counted steps.
+    /// Counted steps, at least; a measurement takes two seconds or more.
     #[arg(long, default_value_t = 10)]
     steps: usize,
     /// One JSON object per line: net, batch, mode, ms, mib, steps, cpu, threads.
@@ -50,6 +50,8 @@ impl Mode {
 const CLASSES: usize = 10;
 /// Steps that are not counted: threads start and memory is fetched.
 const WARM: usize = 3;
+/// A measurement takes at least this long: ten steps of a few milliseconds say little.
+const AT_LEAST: Duration = Duration::from_secs(2);
 /// The usual cases, as in `benches/torch/step.py`.
 const CASES: [(&str, usize); 5] = [
     ("resnet-20", 128),
@@ -98,7 +100,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
     if with_head {
-        say!("{} threads, {}, medians of {} steps", line["threads"], line["cpu"], line["steps"]);
+        say!("{} threads, {}, medians of {} steps or more", line["threads"], line["cpu"], line["steps"]);
         say!("{:<22} {:>6} {:>8} {:>10} {:>10}", "net", "batch", "mode", "ms", "peak MiB");
     }
     let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
@@ -137,7 +139,11 @@ fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_js
     let mut optimiser =
         Optimiser::new(Sgd { lr: 0.01, momentum: 0.9, weight_decay: 5e-4, ..Sgd::default() })?;
     let mut times = Vec::with_capacity(steps);
-    for step in 0..WARM + steps {
+    let started = Instant::now();
+    for step in 0.. {
+        if step >= WARM + steps && started.elapsed() >= AT_LEAST {
+            break;
+        }
         let begin = Instant::now();
         if mode == Mode::Train {
             let logits = network.forward(samples.clone(), &Pass::train(0, step as u64))?.logits;
@@ -159,7 +165,7 @@ fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_js
         eprintln!("note: peak memory is read from /proc/self/status, which this system does not have");
     }
     Ok(serde_json::json!({
-        "net": net, "batch": batch, "mode": mode.name(), "ms": ms, "mib": mib, "steps": steps,
+        "net": net, "batch": batch, "mode": mode.name(), "ms": ms, "mib": mib, "steps": times.len(),
         "cpu": negscale_cpu::name(), "threads": rayon::current_num_threads(),
     }))
 }
