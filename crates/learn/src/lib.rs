@@ -4,10 +4,17 @@ pub mod atomic;
 pub mod audit;
 pub mod ema;
 mod error;
+pub mod hosts;
 pub mod kit;
 pub mod ledger;
+pub mod model;
+mod nearest;
 pub mod nets;
 pub mod optim;
+pub mod plugins;
 pub mod schedule;
+pub mod settings;
+pub mod trainer;
 
 pub use error::{Error, Result};
+pub use nearest::nearest;
