@@ -22,7 +22,7 @@ fn a_file_is_written_and_replaced_and_no_part_is_left() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("a.txt");
     write_bytes(&path, b"the first and longer text").unwrap();
-    write_whole(&path, |file| write!(file, "{}", "second")).unwrap();
+    write_whole(&path, |file| write!(file, "second")).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), "second");
     write_bytes(&path, b"").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"");

@@ -59,31 +59,33 @@ impl Audit {
         cells: Cells,
     ) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
-        table.write_record([
-            "index",
-            "path",
-            "given",
-            "suggested",
-            "clean_probability",
-            "suggested_probability",
-            "tree_distance",
-            "flag",
-        ])
-        .map_err(system)?;
+        table
+            .write_record([
+                "index",
+                "path",
+                "given",
+                "suggested",
+                "clean_probability",
+                "suggested_probability",
+                "tree_distance",
+                "flag",
+            ])
+            .map_err(system)?;
         for Finding { index, verdict, tree_distance, flag, .. } in &self.findings {
             let name = |class: u32| cells.text(&self.class_names[class as usize]);
             let path = path_of(*index).unwrap_or_default();
-            table.write_record([
-                index.to_string().as_str(),
-                &cells.text(&path),
-                &name(verdict.given),
-                &name(verdict.suggested),
-                &verdict.clean_probability.to_string(),
-                &verdict.suggested_probability.to_string(),
-                &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
-                if *flag { "true" } else { "false" },
-            ])
-            .map_err(system)?;
+            table
+                .write_record([
+                    index.to_string().as_str(),
+                    &cells.text(&path),
+                    &name(verdict.given),
+                    &name(verdict.suggested),
+                    &verdict.clean_probability.to_string(),
+                    &verdict.suggested_probability.to_string(),
+                    &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
+                    if *flag { "true" } else { "false" },
+                ])
+                .map_err(system)?;
         }
         table.flush()
     }

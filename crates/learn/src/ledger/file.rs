@@ -323,3 +323,21 @@ impl Columns<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_such_wherever_the_file_is_cut() {
+        let ledger = Ledger::new(&[0, 2, 1, 1], 3, 4).unwrap();
+        let mut whole = Vec::new();
+        ledger.pack(&mut whole).unwrap();
+        // A slice takes what fits, then writes of nothing: the error of a device without room for one more byte.
+        for room in 0..whole.len() {
+            let error = system(ledger.pack(&mut vec![0; room][..]).unwrap_err());
+            assert_eq!(error.kind(), io::ErrorKind::WriteZero, "room for {room} of {}: {error}", whole.len());
+        }
+    }
+}

@@ -58,8 +58,7 @@ impl Network {
     /// Writes a safetensors file, whole or not at all.
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        write_bytes(path, &self.to_safetensors()?)
-            .map_err(|source| Error::File { path: path.into(), source })
+        write_bytes(path, &self.to_safetensors()?).map_err(|source| Error::File { path: path.into(), source })
     }
 
     /// The network with the weights of a safetensors file.
