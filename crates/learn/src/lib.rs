@@ -1,6 +1,5 @@
 //! Networks, optimisers and training methods for data whose labels are wrong.
 
-pub mod atomic;
 pub mod audit;
 pub mod ema;
 mod error;
