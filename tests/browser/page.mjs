@@ -23,10 +23,11 @@ const TALLEST = 16000;
 const SETTLE = 150;
 
 /** All findings of a page as `{ view, kind, text }`; none means that it is sound. */
-export async function lookAt(browser, file, { texts = [], images = 0, shots = null, seconds = SECONDS_PER_PAGE } = {}) {
+export async function lookAt(browser, file, options = {}) {
+  const { texts = [], images = 0, shots = null, views = VIEWS, seconds = SECONDS_PER_PAGE } = options;
   const all = (async () => {
     const findings = [];
-    for (const view of VIEWS) {
+    for (const view of views) {
       const photo = shots && join(shots, `${basename(file).replace(/\.html?$/i, "")}-${view.name}.png`);
       for (const [kind, text] of await lookOnce(browser, file, view, { texts, images, photo })) {
         findings.push({ view: view.name, kind, text });
