@@ -37,7 +37,7 @@ fn suspicious(rank: usize) -> Result<Suspicious> {
         clean_probability: if rank == 0 { f64::NAN } else { 0.5 },
         suggested_probability: 1.0,
         tree_distance: None,
-        truth: (rank % 4 > 0).then_some(rank % 3),
+        truth: (!rank.is_multiple_of(4)).then_some(rank % 3),
         thumbnail: match rank % 3 {
             0 => None,
             1 => Some(picture(64, 3)?),
