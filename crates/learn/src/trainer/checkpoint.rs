@@ -134,7 +134,7 @@ mod tests {
         let back = Contents::decode(&sample().encode().unwrap(), "test").unwrap();
         let bits = |c: &Contents| c.floats["w"].iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&back), bits(&sample()));
-        assert_eq!((back.whole, back.values), (sample().whole, sample().values));
+        assert_eq!((&back.whole, &back.values), (&sample().whole, &sample().values));
         assert_eq!(back.values["tenth"].as_f64().unwrap().to_bits(), 0.1f64.to_bits());
     }
 
