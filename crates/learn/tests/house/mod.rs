@@ -1,0 +1,106 @@
+//! Small tasks on which every training method must behave.
+#![allow(dead_code)]
+
+use negscale::Taxonomy;
+use negscale_data::draw::{Draw, Purpose};
+use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
+use negscale_learn::hosts::Kind;
+use negscale_learn::model::Preparation;
+use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
+use negscale_report::EpochRecord;
+use std::sync::Arc;
+
+pub const CLASSES: usize = 4;
+const DIM: usize = 8;
+
+struct Rows(Vec<Vec<f32>>);
+
+impl FeatureStore for Rows {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn dim(&self) -> usize {
+        DIM
+    }
+    fn read(&self, index: usize, out: &mut [f32]) -> negscale_data::Result<()> {
+        out.copy_from_slice(&self.0[index]);
+        Ok(())
+    }
+}
+
+/// Four round clouds; two of the centres lie close to each other, as do the other two.
+pub fn clouds(count: usize, seed: u64) -> Dataset {
+    let centres: [[f64; 2]; CLASSES] = [[2.5, 1.0], [2.5, -1.0], [-2.5, 1.0], [-2.5, -1.0]];
+    let labels: Vec<u32> = (0..count).map(|i| (i % CLASSES) as u32).collect();
+    let row = |(i, &label): (usize, &u32)| {
+        let mut draw = Draw::new(seed, Purpose::Noise, 7, i as u64);
+        let centre = centres[label as usize];
+        (0..DIM).map(|j| (centre.get(j).unwrap_or(&0.0) + 0.6 * draw.normal()) as f32).collect()
+    };
+    let rows = labels.iter().enumerate().map(row).collect();
+    let names = ["rose", "tulip", "lorry", "bus"].map(str::to_owned).to_vec();
+    Dataset::new("clouds", names, Items::Features(Arc::new(Rows(rows))), labels, None).unwrap()
+}
+
+pub fn tree() -> Taxonomy {
+    let text = "thing
+  living
+    plant
+      rose
+      tulip
+  made
+    vehicle
+      lorry
+      bus
+";
+    Taxonomy::from_indented("clouds", text, &["rose", "tulip", "lorry", "bus"]).unwrap()
+}
+
+/// The clouds with this noise, and clean ones to be judged by.
+pub fn task(count: usize, noise: &str) -> Task {
+    let clean = clouds(count, 1);
+    let spec: NoiseSpec = noise.parse().unwrap();
+    let drawn = noise::apply(&spec, &clean, 3, &NoiseContext::default()).unwrap();
+    let train = clean.with_noise(drawn.labels).unwrap();
+    Task {
+        preparation: Preparation::measure(&train, None).unwrap(),
+        train,
+        test: Some(clouds(400, 2)),
+        second_test: None,
+        tree: Tree::Given(tree()),
+        noise: Some(spec.to_string()),
+    }
+}
+
+pub fn settings(host: &str) -> TrainSettings {
+    let settings = TrainSettings::of(host, "mlp", Kind::Features).unwrap();
+    TrainSettings { hidden: vec![32], epochs: 3, batch: 32, threads: 1, ..settings }
+}
+
+/// Trains to the end.
+pub fn finish(trainer: &mut Trainer) -> Vec<EpochRecord> {
+    let mut records = Vec::new();
+    while !trainer.is_finished() {
+        match trainer.epoch(|_| {}).unwrap() {
+            Outcome::Finished(record) => records.push(*record),
+            Outcome::Stopped { .. } => panic!("nobody asked it to stop"),
+        }
+    }
+    records
+}
+
+/// All weights and running statistics, bit by bit.
+pub fn weights(trainer: &Trainer) -> Vec<u32> {
+    let nets = (0..trainer.team().len()).map(|net| trainer.team().net(net).read().unwrap());
+    nets.flatten().flat_map(|(_, values)| values).map(f32::to_bits).collect()
+}
+
+/// Records without what the clock says.
+pub fn timeless(records: &[EpochRecord]) -> Vec<EpochRecord> {
+    let timeless = |record: &EpochRecord| {
+        let mut record = record.clone();
+        record.seconds = 0.0;
+        record
+    };
+    records.iter().map(timeless).collect()
+}

@@ -1,0 +1,220 @@
+//! What every registered training method must keep to.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod house;
+
+use house::{clouds, finish, settings, task, timeless, weights};
+use negscale_learn::audit::{Audit, FLAG_BELOW};
+use negscale_learn::hosts::METHODS;
+use negscale_learn::trainer::{Outcome, TrainSettings, Trainer, Tree};
+use negscale_learn::{hosts, settings as tables};
+use std::sync::atomic::Ordering::Relaxed;
+
+const NOISE: &str = "sym-exact:0.4";
+
+#[test]
+fn every_method_learns_an_easy_set_in_spite_of_wrong_labels() {
+    for card in METHODS {
+        let epochs = 8;
+        let mut trainer =
+            Trainer::new(task(600, NOISE), TrainSettings { epochs, ..settings(card.id) }).unwrap();
+        let records = finish(&mut trainer);
+        let last = records.last().unwrap();
+        assert!(last.test_accuracy.unwrap() > 0.85, "{}: {last:?}", card.id);
+        assert_eq!(records.len(), epochs);
+        assert!(last.losses["total"].is_finite() && last.validation_accuracy.is_some());
+    }
+}
+
+#[test]
+fn every_method_says_which_labels_are_wrong_and_what_they_should_be() {
+    for card in METHODS {
+        let task = task(600, NOISE);
+        let (names, truth) = (task.train.classes().to_vec(), task.train.truth().unwrap().to_vec());
+        let mut trainer = Trainer::new(task, TrainSettings { epochs: 6, ..settings(card.id) }).unwrap();
+        finish(&mut trainer);
+        let verdicts = trainer.verdicts().unwrap();
+        assert_eq!(verdicts.len(), 600, "held-out samples are judged too");
+        assert!(verdicts.iter().all(|v| (0.0..=1.0).contains(&v.clean_probability)));
+        let audit = Audit::new(&verdicts, &names, Some(&house::tree()), FLAG_BELOW).unwrap();
+        let measures = audit.measure(&truth).unwrap();
+        assert!(measures.average_precision.unwrap() > 0.85, "{}: {measures:?}", card.id);
+        assert!(measures.suggestion_accuracy.unwrap() > 0.7, "{}: {measures:?}", card.id);
+        // Selection: labels held to be clean are right more often than labels are on the whole.
+        let kept = verdicts.iter().zip(&truth).filter(|(v, _)| v.clean_probability >= 0.5);
+        let (right, all) = kept.fold((0, 0), |(r, a), (v, &t)| (r + usize::from(v.given == t), a + 1));
+        assert!(f64::from(right as u32) > 0.6 * f64::from(all as u32), "{}: {right} of {all}", card.id);
+    }
+}
+
+#[test]
+fn a_run_stopped_after_any_batch_goes_on_bit_for_bit() {
+    for card in METHODS {
+        let settings = TrainSettings { plugin: "negscale".into(), epochs: 3, ..settings(card.id) };
+        let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
+        let mut straight = make();
+        let records = finish(&mut straight);
+
+        let (mut stopped, mut again) = (make(), Vec::new());
+        loop {
+            let flag = stopped.stop_flag();
+            // Asked at every batch, a call runs one batch, or the evaluation alone.
+            if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
+                again.push(*record);
+            }
+            if stopped.is_finished() {
+                break;
+            }
+            let bytes = stopped.save("run").unwrap();
+            stopped = make();
+            stopped.restore(&bytes, "run", "memory").unwrap();
+        }
+        assert_eq!(timeless(&again), timeless(&records), "{}", card.id);
+        assert_eq!(weights(&stopped), weights(&straight), "{}", card.id);
+        assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{}", card.id);
+    }
+}
+
+#[test]
+fn a_plug_in_without_weight_leaves_the_method_as_it_is_bit_for_bit() {
+    for card in METHODS {
+        let run = |settings: TrainSettings| {
+            let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+            let records = finish(&mut trainer);
+            (weights(&trainer), records)
+        };
+        let (alone, _) = run(settings(card.id));
+        let mut off = toml::Table::new();
+        off.insert("lambda".into(), 0.0.into());
+        off.insert("mu".into(), 0.0.into());
+        let (weightless, _) =
+            run(TrainSettings { plugin: "negscale".into(), plugin_settings: off, ..settings(card.id) });
+        assert_eq!(alone, weightless, "{}", card.id);
+        let (with, records) = run(TrainSettings { plugin: "negscale".into(), ..settings(card.id) });
+        assert_ne!(alone, with, "{}: the plug-in does nothing", card.id);
+        let terms = &records.last().unwrap().losses;
+        assert!(terms.contains_key("snop-global") && terms.contains_key("dcsa"), "{}: {terms:?}", card.id);
+    }
+}
+
+#[test]
+fn ablations_differ_from_each_other_and_from_the_whole() {
+    let run = |plugin: &str| {
+        let settings = TrainSettings { plugin: plugin.into(), epochs: 1, ..settings("cross-entropy") };
+        let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+        finish(&mut trainer);
+        weights(&trainer)
+    };
+    let all = ["none", "negscale", "no-snop", "no-dcsa", "random-pairs"].map(run);
+    for a in 0..all.len() {
+        for b in 0..a {
+            assert_ne!(all[a], all[b], "{a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    for card in METHODS {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let settings =
+                    TrainSettings { plugin: "negscale".into(), threads, epochs: 2, ..settings(card.id) };
+                let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+                let records = finish(&mut trainer);
+                (weights(&trainer), timeless(&records))
+            })
+        };
+        assert_eq!(run(1), run(2), "{}", card.id);
+    }
+}
+
+#[test]
+fn a_class_tree_can_grow_from_the_first_epoch_and_survives_a_stop() {
+    let settings = TrainSettings { plugin: "negscale".into(), epochs: 3, ..settings("cross-entropy") };
+    let make = || {
+        let mut task = task(200, "sym-exact:0.2");
+        task.tree = Tree::Learnt(Default::default());
+        Trainer::new(task, settings.clone()).unwrap()
+    };
+    let mut straight = make();
+    let records = finish(&mut straight);
+    assert!(!records[0].losses.contains_key("dcsa"), "there is no tree yet");
+    assert!(records[1].losses.contains_key("snop-global"));
+    let mut first = make();
+    first.epoch(|_| {}).unwrap();
+    let bytes = first.save("run").unwrap();
+    let mut second = make();
+    second.restore(&bytes, "run", "memory").unwrap();
+    finish(&mut second);
+    assert_eq!(weights(&second), weights(&straight));
+    assert_eq!(second.tree().unwrap().to_tsv(), straight.tree().unwrap().to_tsv());
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let settings = settings("cross-entropy");
+    let trainer = Trainer::new(task(200, NOISE), settings.clone()).unwrap();
+    let bytes = trainer.save("one").unwrap();
+    let mut other = Trainer::new(task(200, NOISE), settings).unwrap();
+    let message = other.restore(&bytes, "two", "file").unwrap_err().to_string();
+    assert!(message.contains("other data, settings"), "{message}");
+}
+
+#[test]
+fn every_setting_of_a_card_has_a_meaning_and_every_default_builds() {
+    for card in METHODS {
+        let defaults = (card.settings)();
+        let mut meanings: Vec<&str> = card.meanings.iter().map(|meaning| meaning.0).collect();
+        let mut keys: Vec<&str> = defaults.keys().map(String::as_str).collect();
+        meanings.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(keys, meanings, "{}", card.id);
+        let wrong = Trainer::new(task(200, NOISE), {
+            let mut settings = settings(card.id);
+            settings.host_settings.insert("no_such_key".into(), 1.into());
+            settings
+        });
+        let message = wrong.err().unwrap().to_string();
+        assert!(message.contains("no_such_key") && message.contains(card.id), "{message}");
+        tables::check_keys(card.id, &defaults, keys).unwrap();
+    }
+}
+
+#[test]
+fn unknown_names_are_refused_with_the_nearest_ones() {
+    let message = hosts::card("corss-entropy").unwrap_err().to_string();
+    assert!(message.contains("nearest: cross-entropy"), "{message}");
+    let with = |change: fn(&mut TrainSettings)| {
+        let mut settings = settings("cross-entropy");
+        change(&mut settings);
+        settings.checked().unwrap_err().to_string()
+    };
+    assert!(with(|s| s.plugin = "negscal".into()).contains("negscale"));
+    assert!(with(|s| s.net = "cnn-smal".into()).contains("cnn-small"));
+    assert!(with(|s| s.device = "cudaa".into()).contains("cuda"));
+    assert!(with(|s| s.device = "cuda".into()).contains("--features cuda"));
+    assert!(with(|s| s.epochs = 0).contains("epochs"));
+    assert!(with(|s| s.validation = 0.9).contains("validation"));
+}
+
+#[test]
+fn a_diverging_run_says_so_and_what_to_do() {
+    let mut settings = settings("cross-entropy");
+    settings.optimiser = negscale_learn::optim::Sgd { lr: 1e30, ..Default::default() }.into();
+    let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+    let error = loop {
+        match trainer.epoch(|_| {}) {
+            Ok(_) => assert!(!trainer.is_finished()),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("lr") || error.contains("divergence"), "{error}");
+}
+
+#[test]
+fn clouds_are_what_they_seem() {
+    let data = clouds(40, 1);
+    assert_eq!((data.len(), data.classes().len()), (40, house::CLASSES));
+}
