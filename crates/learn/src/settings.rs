@@ -38,3 +38,11 @@ pub fn check_keys<'a>(
         problem: format!("there is no key `{unknown}`; {hint}"),
     })
 }
+
+/// Refuses a number that is not finite or not as it must be.
+pub fn require(setting: &'static str, value: f64, fits: bool, wanted: &'static str) -> Result<()> {
+    if fits && value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Range { setting, value: value.to_string(), wanted })
+}

@@ -30,5 +30,5 @@ pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
-pub use summary::{Figure, SummaryRow, summarise};
+pub use summary::{Figure, SummaryRow, TestAccuracy, summarise};
 pub use thumbnail::Thumbnail;

@@ -50,28 +50,58 @@ impl SummaryRow {
     }
 }
 
+/// Test accuracies of a run, as they are published: each only if there was a test set.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TestAccuracy {
+    /// Epoch and accuracy of the last one.
+    pub last: Option<(u64, f64)>,
+    /// Mean of the last ten, or of as many as there are, and how many.
+    pub last_10: Option<(usize, f64)>,
+    /// Epoch that is best on held-out samples with labels as given, and its accuracy on the test set.
+    pub best_by_validation: Option<(u64, f64)>,
+    /// Epoch that is best on the test set: an oracle.
+    pub best: Option<(u64, f64)>,
+}
+
+impl TestAccuracy {
+    /// From the records of a run.
+    #[must_use]
+    pub fn of(records: &[EpochRecord]) -> Self {
+        let tests: Vec<(u64, f64)> =
+            records.iter().filter_map(|r| Some((r.epoch, r.test_accuracy?))).collect();
+        let tail: Vec<f64> = tests.iter().rev().take(10).map(|t| t.1).collect();
+        let validated =
+            records.iter().filter_map(|r| Some((r.epoch, r.validation_accuracy?, r.test_accuracy?)));
+        let without_key = |(epoch, _, test)| (epoch, test);
+        Self {
+            last: tests.last().copied(),
+            last_10: (!tail.is_empty()).then(|| (tail.len(), mean(&tail))),
+            best_by_validation: first_best(validated).map(without_key),
+            best: first_best(tests.iter().map(|&(epoch, test)| (epoch, test, test))).map(without_key),
+        }
+    }
+}
+
 /// The rows that follow from the records alone: test accuracy last, mean of the last 10, best by noisy validation and
 /// best on test (an oracle), then the last fits, separation and noise estimate. What was never measured has no row.
 #[must_use]
 pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
-    let tests: Vec<(u64, f64)> = records.iter().filter_map(|r| Some((r.epoch, r.test_accuracy?))).collect();
     let mut rows = Vec::new();
-    if let Some(&(epoch, last)) = tests.last() {
-        rows.push(SummaryRow::new("Test accuracy, last", Figure::Fraction(last), format!("epoch {epoch}")));
-        let tail: Vec<f64> = tests.iter().rev().take(10).map(|t| t.1).collect();
-        let over = if tail.len() == 1 { "1 epoch".to_owned() } else { format!("{} epochs", tail.len()) };
-        rows.push(SummaryRow::new(
-            "Test accuracy, mean of last 10",
-            Figure::Fraction(mean(&tail)),
-            format!("over {over}"),
-        ));
+    let mut row = |label: &str, value: f64, note: String| {
+        rows.push(SummaryRow::new(label, Figure::Fraction(value), note));
+    };
+    let tests = TestAccuracy::of(records);
+    if let Some((epoch, test)) = tests.last {
+        row("Test accuracy, last", test, format!("epoch {epoch}"));
     }
-    let validated = records.iter().filter_map(|r| Some((r.epoch, r.validation_accuracy?, r.test_accuracy?)));
-    if let Some((epoch, _, test)) = first_best(validated) {
-        let note = format!("epoch {epoch}, chosen by noisy validation");
-        rows.push(SummaryRow::new("Test accuracy, best by validation", Figure::Fraction(test), note));
+    if let Some((count, test)) = tests.last_10 {
+        let over = if count == 1 { "1 epoch".to_owned() } else { format!("{count} epochs") };
+        row("Test accuracy, mean of last 10", test, format!("over {over}"));
     }
-    if let Some((epoch, _, test)) = first_best(tests.iter().map(|&(epoch, test)| (epoch, test, test))) {
+    if let Some((epoch, test)) = tests.best_by_validation {
+        row("Test accuracy, best by validation", test, format!("epoch {epoch}, chosen by noisy validation"));
+    }
+    if let Some((epoch, test)) = tests.best {
         let note = format!("epoch {epoch}, chosen on the test set");
         rows.push(SummaryRow::new("Test accuracy, best", Figure::Fraction(test), note).oracle());
     }

@@ -40,6 +40,8 @@ impl Part {
 pub struct Batch {
     /// Number of the turn in the plan.
     pub turn: usize,
+    /// The networks that take a step.
+    pub trains: Vec<usize>,
     /// Number of the batch in the turn, from 0.
     pub step: usize,
     /// Batches of the turn.
@@ -48,6 +50,13 @@ pub struct Batch {
     pub labelled: Part,
     /// The unlabelled part, if the turn's order is a pair.
     pub unlabelled: Option<Part>,
+}
+
+impl Batch {
+    /// The network that is trained, or the first of several.
+    pub fn net(&self) -> usize {
+        self.trains.first().copied().unwrap_or(0)
+    }
 }
 
 impl Deref for Batch {

@@ -67,6 +67,27 @@ pub struct Facts {
     pub noise: Option<String>,
 }
 
+impl Facts {
+    /// Kind and rate of the noise that was laid over the data, such as `sym-incl` and 0.5; empty and 0 if none is known.
+    pub fn noise_kind(&self) -> (&str, f64) {
+        let text = self.noise.as_deref().unwrap_or_default();
+        let mut parts = text.split(':');
+        let kind = parts.next().unwrap_or_default();
+        (kind, parts.next().and_then(|rate| rate.parse().ok()).unwrap_or(0.0))
+    }
+}
+
+/// Whether a method may look at which noise there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// One setting for all noise.
+    #[default]
+    Blind,
+    /// The published setting for the noise at hand.
+    Tuned,
+}
+
 /// How a method is trained unless told otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regime {

@@ -14,9 +14,10 @@ mod batch;
 mod card;
 pub mod cross_entropy;
 mod plan;
+pub mod rolr;
 
 pub use batch::{Batch, Epoch, Part};
-pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Provenance, Regime};
+pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use plan::{Objective, Plan, State, Tap, Turn};
 
 use crate::trainer::Scene;
@@ -49,7 +50,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy];
+methods![cross_entropy, rolr];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

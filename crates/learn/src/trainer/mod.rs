@@ -35,7 +35,8 @@ mod task;
 mod team;
 mod tensor;
 
-pub use scan::{Scan, accuracy};
+pub(crate) use scan::first_largest;
+pub use scan::{Scan, accuracy, values};
 pub use scene::Scene;
 pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
@@ -188,6 +189,11 @@ impl Trainer {
         self.stop.clone()
     }
 
+    /// Stops after the batch at hand once this flag is set.
+    pub fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = flag;
+    }
+
     /// Epochs that are over.
     pub fn epochs_done(&self) -> usize {
         self.position.epoch
@@ -275,13 +281,14 @@ impl Trainer {
             let loaded = loaded?;
             let batch = Batch {
                 turn: number,
+                trains: turn.trains.clone(),
                 step: loaded.number,
                 steps,
                 labelled: to_part(&loaded, &shape, &device),
                 unlabelled: loaded.unlabelled().map(|part| to_part(part, &shape, &device)),
             };
             drop(loaded);
-            self.step(&batch, &turn.trains, plan.warming_up)?;
+            self.step(&batch, plan.warming_up)?;
             self.position.batch += 1;
             watch(Progress {
                 epoch: self.position.epoch,
@@ -298,7 +305,7 @@ impl Trainer {
         Ok(true)
     }
 
-    fn step(&mut self, batch: &Batch, trains: &[usize], warming_up: bool) -> Result<()> {
+    fn step(&mut self, batch: &Batch, warming_up: bool) -> Result<()> {
         let moment = Moment {
             epoch: self.position.epoch,
             epochs: self.settings.epochs,
@@ -334,7 +341,7 @@ impl Trainer {
         }
         reported.push(("total", value));
         let mut gradients = loss.backward();
-        self.team.step(trains, &mut gradients);
+        self.team.step(&batch.trains, &mut gradients);
         self.position.batches += 1;
         for (name, value) in reported {
             let (sum, count) = self.position.sums.entry(name.to_owned()).or_default();

@@ -88,7 +88,7 @@ fn scale(logits: &[f32]) -> (f64, f64) {
 }
 
 /// Index of the largest value, the first among equals.
-pub(super) fn first_largest(row: &[f32]) -> u32 {
+pub(crate) fn first_largest(row: &[f32]) -> u32 {
     let mut best = 0;
     for (at, value) in row.iter().enumerate() {
         if *value > row[best] {
@@ -133,15 +133,16 @@ pub(super) fn scan(
         let batch = batch?;
         let samples = to_samples(&batch.views[0], batch.len(), &shape, device);
         let out = net.forward(samples, &Pass::evaluate())?;
-        scan.logits.extend(read(out.logits, "logits")?);
+        scan.logits.extend(values(out.logits)?);
         if with_features {
-            scan.features.extend(read(out.features, "features")?);
+            scan.features.extend(values(out.features)?);
         }
     }
     Ok(scan)
 }
 
-fn read(tensor: Tensor<2>, what: &str) -> Result<Vec<f32>> {
-    let values = tensor.try_into_vec_as::<f32>();
-    values.map_err(|error| Error::Values { path: what.into(), reason: error.to_string() })
+/// The numbers of a tensor, row after row, without its record of computation.
+pub fn values<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let values = tensor.detach().try_into_vec_as::<f32>();
+    values.map_err(|error| Error::Values { path: "a tensor".into(), reason: error.to_string() })
 }

@@ -1,6 +1,6 @@
 //! What is to be learnt, and the sets it is learnt from and judged by.
 
-use super::scan::{Scan, accuracy};
+use super::scan::{Scan, accuracy, values};
 use super::settings::TrainSettings;
 use crate::hosts::Beliefs;
 use crate::ledger::{Ledger, Samples};
@@ -171,7 +171,5 @@ pub(super) fn divide(data: Dataset, share: f64, seed: u64) -> Result<(Numbered, 
 
 /// The value of a loss.
 pub(super) fn number(tensor: Tensor<1>) -> Result<f64> {
-    let values = tensor.detach().try_into_vec_as::<f32>();
-    let values = values.map_err(|error| Error::Values { path: "loss".into(), reason: error.to_string() })?;
-    Ok(values.first().copied().map_or(f64::NAN, f64::from))
+    Ok(values(tensor)?.first().copied().map_or(f64::NAN, f64::from))
 }

@@ -1,0 +1,238 @@
+//! What a finished run leaves behind.
+
+use super::folder::{Folder, hardware, version, write};
+use super::{Material, Trained, clock};
+use anyhow::Result;
+use negscale_data::{Dataset, Items};
+use negscale_learn::audit::{Audit, Cells, Finding, Measures};
+use negscale_learn::recipe::Recipe;
+use negscale_report::{
+    CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, TestAccuracy, Thumbnail,
+    summarise as summary_rows,
+};
+use std::collections::BTreeMap;
+
+/// How many suspicious labels a report shows.
+const SHOWN: usize = 100;
+
+/// The results of a run in numbers.
+pub struct Summary {
+    /// Host and plug-in.
+    pub name: String,
+    /// Accuracies on the test set.
+    pub test: TestAccuracy,
+    /// The last epoch.
+    pub last: EpochRecord,
+    /// How good the audit is, where the truth is known.
+    pub audit: Option<Measures>,
+    /// Labels held to be wrong.
+    pub flagged: usize,
+    /// All labels.
+    pub samples: usize,
+    /// Share of wrong labels, where the truth is known.
+    pub noise: Option<f64>,
+    /// Seconds of training, those before a stop included.
+    pub seconds: f64,
+}
+
+/// A host with its plug-in, for people.
+pub fn name(recipe: &Recipe) -> String {
+    match recipe.train.plugin.as_str() {
+        "none" => recipe.train.host.clone(),
+        plugin => format!("{} + {plugin}", recipe.train.host),
+    }
+}
+
+/// Share of labels that differ from the truth.
+pub fn noise_rate(data: &Dataset) -> Option<f64> {
+    let wrong = data.given().iter().zip(data.truth()?).filter(|(given, truth)| given != truth).count();
+    (!data.is_empty()).then(|| wrong as f64 / data.len() as f64)
+}
+
+fn audit(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Audit> {
+    let verdicts = trained.trainer.verdicts()?;
+    let tree = trained.trainer.tree();
+    Ok(Audit::new(&verdicts, material.train.classes(), tree, recipe.flag_below)?)
+}
+
+/// The results in numbers.
+pub fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
+    let audit = audit(recipe, material, trained)?;
+    Ok(Summary {
+        name: name(recipe),
+        test: TestAccuracy::of(&trained.records),
+        last: trained.records.last().cloned().unwrap_or_default(),
+        flagged: audit.findings().iter().filter(|finding| finding.flag).count(),
+        samples: material.train.len(),
+        audit: material.train.truth().map(|truth| audit.measure(truth)).transpose()?,
+        noise: noise_rate(&material.train),
+        seconds: trained.records.iter().map(|record| record.seconds).sum(),
+    })
+}
+
+impl Summary {
+    /// The last JSON object of a run.
+    pub fn json(&self, baseline: Option<&Summary>, folder: &Folder) -> serde_json::Value {
+        let mut object = self.figures();
+        if let Some(map) = object.as_object_mut() {
+            map.insert("out".into(), folder.place().display().to_string().into());
+            map.insert("baseline".into(), baseline.map_or(serde_json::Value::Null, Summary::figures));
+        }
+        object
+    }
+
+    fn figures(&self) -> serde_json::Value {
+        let audit = self.audit.unwrap_or_default();
+        serde_json::json!({
+            "method": self.name,
+            "test_last": self.test.last.map(|t| t.1),
+            "test_last10": self.test.last_10.map(|t| t.1),
+            "test_best_by_validation": self.test.best_by_validation.map(|t| t.1),
+            "test_best": self.test.best.map(|t| t.1),
+            "fit_clean": self.last.fit_clean,
+            "fit_wrong_given": self.last.fit_wrong_given,
+            "fit_wrong_true": self.last.fit_wrong_true,
+            "noise_achieved": self.noise,
+            "noise_estimated": self.last.noise_estimate,
+            "audit_average_precision": audit.average_precision,
+            "audit_flag_precision": audit.flag_precision,
+            "audit_flag_recall": audit.flag_recall,
+            "audit_suggestion_accuracy": audit.suggestion_accuracy,
+            "flagged": self.flagged,
+            "samples": self.samples,
+            "epochs": self.last.epoch + 1,
+            "seconds": self.seconds,
+        })
+    }
+}
+
+/// Writes ledger, audit, model, tree, report and results.
+pub fn write_all(
+    folder: &Folder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    baseline: Option<&Summary>,
+) -> Result<()> {
+    let Trained { trainer, .. } = trained;
+    trainer.ledger()?.save(folder.file("ledger.parquet"))?;
+    let audit = audit(recipe, material, trained)?;
+    audit.save_csv(folder.file("audit.csv"), |index| origin(&material.train, index), Cells::Guarded)?;
+    let about = BTreeMap::from([
+        ("method".to_owned(), name(recipe)),
+        ("data".to_owned(), recipe.data.data.clone()),
+        ("noise".to_owned(), recipe.data.noise.to_string()),
+        ("version".to_owned(), version()),
+    ]);
+    trainer.model(about)?.save(folder.place())?;
+    if let Some(tree) = trainer.tree() {
+        write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
+    }
+    report(folder, recipe, material, trained, &audit, baseline)?.write_html(&folder.file("report.html"))?;
+    let summary = summarise(recipe, material, trained)?;
+    let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
+    write(&folder.file("results.json"), format!("{results}\n").as_bytes())
+}
+
+fn origin(data: &Dataset, index: usize) -> Option<String> {
+    match data.items() {
+        Items::Images(store) => store.origin(index),
+        Items::Features(_) => None,
+    }
+}
+
+fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<CountMatrix> {
+    let mut counts = vec![0; classes * classes];
+    pairs.for_each(|(row, column)| counts[row as usize * classes + column as usize] += 1);
+    Ok(CountMatrix::checked(classes, counts)?)
+}
+
+fn report(
+    folder: &Folder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    audit: &Audit,
+    baseline: Option<&Summary>,
+) -> Result<RunReport> {
+    let Material { train, .. } = material;
+    let classes = train.classes().len();
+    let mut summary = summary_rows(&trained.records);
+    let truth = train.truth();
+    if let Some(truth) = truth {
+        let measures = audit.measure(truth)?;
+        let found = [
+            ("Wrong labels found: average precision", measures.average_precision, "of the ranking in audit.csv"),
+            ("Flags that are right", measures.flag_precision, "precision of the flags"),
+            ("Wrong labels that are flagged", measures.flag_recall, "recall of the flags"),
+            ("Noise, true", measures.noise_true, "share of wrong labels"),
+        ];
+        summary.extend(found.into_iter().filter_map(|(label, value, note)| {
+            Some(SummaryRow::new(label, Figure::Fraction(value?), note))
+        }));
+    }
+    if let Some(baseline) = baseline {
+        let figures = [("mean of last 10", baseline.test.last_10.map(|t| t.1)), ("last", baseline.test.last.map(|t| t.1))];
+        summary.extend(figures.into_iter().filter_map(|(which, value)| {
+            let note = format!("{}, trained equally long", baseline.name);
+            Some(SummaryRow::new(format!("Baseline: test accuracy, {which}"), Figure::Fraction(value?), note))
+        }));
+    }
+    let confusion = match trained.trainer.test_predictions()? {
+        Some((predicted, labels)) => (Rows::True, count(classes, labels.into_iter().zip(predicted))?),
+        None => {
+            let (predicted, labels) = trained.trainer.train_predictions()?;
+            (Rows::Given, count(classes, labels.into_iter().zip(predicted))?)
+        }
+    };
+    let noise = truth.map(|truth| count(classes, truth.iter().copied().zip(train.given().iter().copied())));
+    let shown = audit.findings().iter().take(SHOWN).map(|finding| suspicious(train, finding));
+    Ok(RunReport {
+        title: format!("{} on {}", name(recipe), train.name()),
+        when: clock::date(folder.started),
+        settings: std::fs::read_to_string(folder.file("settings.toml")).unwrap_or_default(),
+        records: trained.records.clone(),
+        summary,
+        class_names: train.classes().to_vec(),
+        confusion: Some(confusion),
+        noise: noise.transpose()?,
+        separation: Some(separation(audit, truth)),
+        suspicious: shown.collect(),
+        command: format!("negscale train {}", folder.file("settings.toml").display()),
+        hardware: hardware(),
+        version: version(),
+    })
+}
+
+fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
+    let all = audit.findings().iter().map(|f| (f.index, f.verdict.clean_probability as f32, f.verdict.given));
+    let Some(truth) = truth else { return Separation::Unknown(all.map(|(_, clean, _)| clean).collect()) };
+    let (mut right, mut wrong) = (Vec::new(), Vec::new());
+    for (index, clean, given) in all {
+        if truth[index] == given { right.push(clean) } else { wrong.push(clean) }
+    }
+    Separation::Known { right, wrong }
+}
+
+fn suspicious(data: &Dataset, finding: &Finding) -> Suspicious {
+    let index = finding.index;
+    let thumbnail = match data.items() {
+        Items::Images(store) => store.load(index).ok().and_then(|image| {
+            let shape = image.shape;
+            let sides = (u32::try_from(shape.width).ok()?, u32::try_from(shape.height).ok()?);
+            Thumbnail::checked(sides.0, sides.1, u8::try_from(shape.channels).ok()?, image.pixels).ok()
+        }),
+        Items::Features(_) => None,
+    };
+    Suspicious {
+        index,
+        path: origin(data, index),
+        given: finding.verdict.given as usize,
+        suggested: finding.verdict.suggested as usize,
+        clean_probability: finding.verdict.clean_probability,
+        suggested_probability: finding.verdict.suggested_probability.into(),
+        tree_distance: finding.tree_distance.map(f64::from),
+        truth: data.truth().map(|truth| truth[index] as usize),
+        thumbnail,
+    }
+}

@@ -1,0 +1,287 @@
+//! The folder of a run: plain files, each whole or not there, and checkpoints to go on from.
+//!
+//! | file | content |
+//! |---|---|
+//! | `settings.toml` | the resolved settings, usable as a recipe, and where they come from |
+//! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
+//! | `checkpoints/` | the two newest states |
+//! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
+
+use super::{Material, clock};
+use anyhow::{Context, Result, bail};
+use negscale_learn::Error;
+use negscale_learn::recipe::Recipe;
+use negscale_learn::trainer::Trainer;
+use negscale_report::{EpochRecord, Journal, write_events};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+const SETTINGS: &str = "settings.toml";
+const CHECKPOINTS: &str = "checkpoints";
+const EVENTS: &str = "events";
+/// Files that a run writes beside those two folders.
+const FILES: [&str; 9] = [
+    SETTINGS,
+    "metrics.jsonl",
+    "ledger.parquet",
+    "audit.csv",
+    "model.safetensors",
+    "model-2.safetensors",
+    "tree.tsv",
+    "report.html",
+    "results.json",
+];
+/// Checkpoints that are kept.
+const KEPT: usize = 2;
+
+/// A run's folder, held by this process alone.
+pub struct Folder {
+    place: PathBuf,
+    stamp: String,
+    /// When the run began, in seconds since 1970.
+    pub started: u64,
+    _lock: File,
+}
+
+/// Where a run goes unless told otherwise: a name of what it is, and the fingerprint of its settings.
+pub fn default_place(recipe: &Recipe) -> PathBuf {
+    let data = Path::new(&recipe.data.data).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let parts = [&data, &recipe.data.noise.to_string(), &recipe.train.host, &recipe.train.plugin];
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|part| {
+            let safe = part.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' });
+            safe.take(40).collect()
+        })
+        .collect();
+    let fingerprint = recipe.fingerprint();
+    Path::new("runs").join(format!("{}-{}", parts.join("_"), &fingerprint[..fingerprint.len().min(8)]))
+}
+
+/// Program version and the commit it was built from, if that is known.
+pub fn version() -> String {
+    match option_env!("NEGSCALE_COMMIT") {
+        Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
+        None => env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+impl Folder {
+    /// Opens or makes the folder, and makes sure that what it holds is this very run.
+    pub fn open(place: &Path, recipe: &Recipe, material: &Material, fresh: bool) -> Result<Self> {
+        fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
+        let lock = File::create(place.join(".lock"))
+            .with_context(|| format!("cannot write into {}", place.display()))?;
+        if lock.try_lock().is_err() {
+            bail!("another process is training in {}; wait for it or choose another --out", place.display());
+        }
+        if fresh {
+            clear(place)?;
+        }
+        let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
+        let words =
+            [&recipe.fingerprint(), &material.fingerprint, noise, env!("CARGO_PKG_VERSION")].join("\n");
+        let stamp: String = Sha256::digest(words).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut folder = Self { place: place.into(), stamp, started: clock::now(), _lock: lock };
+        let settings = place.join(SETTINGS);
+        if settings.exists() {
+            folder.compare(&settings, recipe, material)?;
+        } else {
+            let text = folder.describe(recipe, material)?;
+            write(&settings, text.as_bytes())?;
+        }
+        Ok(folder)
+    }
+
+    /// The settings with where they come from.
+    fn describe(&self, recipe: &Recipe, material: &Material) -> Result<String> {
+        let mut origin = toml::Table::new();
+        let mut put = |key: &str, value: toml::Value| drop(origin.insert(key.into(), value));
+        put("run", self.stamp.clone().into());
+        put("version", version().into());
+        put("started", (self.started as i64).into());
+        put("data_fingerprint", material.fingerprint.clone().into());
+        put("samples", (material.train.len() as i64).into());
+        put("hardware", hardware().into());
+        if let Some(noise) = &material.noise {
+            put("noise_hash", noise.hash.clone().into());
+            put("noise_achieved", noise.achieved.into());
+            put("noise_convention", noise.convention.clone().into());
+        }
+        let origin = toml::to_string(&toml::Table::from_iter([("provenance".to_owned(), origin.into())]))?;
+        let head = "# The settings of this run; `negscale train settings.toml` repeats it.\n";
+        Ok(format!("{head}{}\n{origin}", recipe.to_toml()))
+    }
+
+    /// Refuses a folder that holds another run.
+    fn compare(&mut self, path: &Path, recipe: &Recipe, material: &Material) -> Result<()> {
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let found: toml::Table = toml::from_str(&text)
+            .with_context(|| format!("{} is damaged; choose another --out, or --fresh", path.display()))?;
+        let origin = found.get("provenance").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+        if let Some(started) = origin.get("started").and_then(toml::Value::as_integer) {
+            self.started = started as u64;
+        }
+        if origin.get("run").and_then(toml::Value::as_str) == Some(&self.stamp) {
+            return Ok(());
+        }
+        let ours: toml::Table = toml::from_str(&recipe.to_toml())?;
+        let mut differences = Vec::new();
+        list_differences("", &found, &ours, &mut differences);
+        let data = origin.get("data_fingerprint").and_then(toml::Value::as_str);
+        if data != Some(&material.fingerprint) {
+            differences.push("the data itself has changed".into());
+        }
+        if differences.is_empty() {
+            differences.push("it was made by another version of the program".into());
+        }
+        differences.truncate(6);
+        bail!(
+            "{} holds another run: {}. Choose another --out, or --fresh to begin anew there",
+            self.place.display(),
+            differences.join("; ")
+        )
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.place.join(name)
+    }
+
+    /// Checkpoints, newest first.
+    fn checkpoints(&self) -> Result<Vec<PathBuf>> {
+        let folder = self.place.join(CHECKPOINTS);
+        let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
+            if path.extension().is_some_and(|extension| extension == "checkpoint") {
+                paths.push(path);
+            }
+        }
+        paths.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(paths)
+    }
+
+    /// The trainer as the newest sound checkpoint has it, or at its begin; with notes on checkpoints that are damaged.
+    pub fn restore(&self, make: impl Fn() -> Result<Trainer>) -> Result<(Trainer, Vec<String>)> {
+        let (mut notes, checkpoints) = (Vec::new(), self.checkpoints()?);
+        for path in &checkpoints {
+            let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let mut trainer = make()?;
+            match trainer.restore(&bytes, &self.stamp, &path.display().to_string()) {
+                Ok(()) => return Ok((trainer, notes)),
+                Err(error @ Error::Checkpoint { .. }) => notes.push(error.to_string()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if checkpoints.is_empty() {
+            return Ok((make()?, notes));
+        }
+        bail!("no checkpoint can be used: {}. Begin anew with --fresh", notes.join("; "))
+    }
+
+    /// Saves the trainer's state and lets go of old ones.
+    pub fn save(&self, trainer: &Trainer) -> Result<()> {
+        let folder = self.place.join(CHECKPOINTS);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        // Batches and epochs only grow, so names sort by age.
+        let name = format!("{:06}-{:010}.checkpoint", trainer.epochs_done(), trainer.batches_done());
+        write(&folder.join(name), &trainer.save(&self.stamp)?)?;
+        for old in self.checkpoints()?.iter().skip(KEPT) {
+            let _ = fs::remove_file(old);
+        }
+        Ok(())
+    }
+
+    /// The records so far, as many as there are epochs done, and the file to append to.
+    pub fn journal(&self, done: usize) -> Result<(Journal, Vec<EpochRecord>)> {
+        let path = self.file("metrics.jsonl");
+        let (mut journal, reading) = Journal::open(&path)?;
+        let mut records = reading.records;
+        if records.len() > done {
+            journal.rewind(done as u64)?;
+            records.truncate(done);
+        }
+        if records.len() < done {
+            bail!("{} holds {} of {done} epochs: it was changed; begin anew with --fresh", path.display(), records.len());
+        }
+        Ok((journal, records))
+    }
+
+    /// Writes the records for TensorBoard.
+    pub fn write_events(&self, records: &[EpochRecord]) -> Result<()> {
+        write_events(&self.place.join(EVENTS), self.started, "negscale", records)?;
+        Ok(())
+    }
+
+    /// Says with an error of writing what is safe and what to do.
+    pub fn keep<T, E: Into<anyhow::Error>>(&self, written: Result<T, E>, trainer: &Trainer) -> Result<T> {
+        let saved = self.checkpoints().ok().is_some_and(|checkpoints| !checkpoints.is_empty());
+        written.map_err(Into::into).with_context(|| {
+            let place = self.place.display();
+            let safe = if saved { "the last checkpoint is intact" } else { "there is no checkpoint yet" };
+            format!(
+                "epoch {} could not be saved in {place}; {safe}: make room and run the same command again",
+                trainer.epochs_done()
+            )
+        })
+    }
+}
+
+/// Writes a file whole or not at all.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    negscale_whole::write_bytes(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Removes what a run leaves, and nothing else.
+fn clear(place: &Path) -> Result<()> {
+    for name in FILES {
+        match fs::remove_file(place.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", place.join(name).display()));
+            }
+            _ => {}
+        }
+    }
+    for folder in [CHECKPOINTS, EVENTS] {
+        match fs::remove_dir_all(place.join(folder)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", place.join(folder).display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: &mut Vec<String>) {
+    let mut keys: Vec<&String> = found.keys().chain(ours.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys.into_iter().filter(|key| !["provenance", "threads", "device"].contains(&key.as_str())) {
+        let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+        match (found.get(key), ours.get(key)) {
+            (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => list_differences(&name, a, b, into),
+            (a, b) if a != b => {
+                let text = |value: Option<&toml::Value>| value.map_or("absent".into(), |v| v.to_string());
+                into.push(format!("{name} is {} there and {} here", text(a), text(b)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What this runs on.
+pub fn hardware() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = name.map_or("unknown CPU", |(_, name)| name.trim());
+    format!("{name}, {} threads, {} code", rayon::current_num_threads(), negscale_cpu::name())
+}

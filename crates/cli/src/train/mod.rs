@@ -1,0 +1,213 @@
+//! `negscale train`: trains, shows progress, and leaves a model, a list of wrong labels and a report.
+//!
+//! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits.
+
+mod clock;
+mod finish;
+mod folder;
+mod screen;
+mod table;
+
+use crate::settings::Choices;
+use anyhow::{Context, Result, bail};
+use folder::Folder;
+use negscale_data::{Dataset, Items, Noise, Splits, noise};
+use negscale_learn::hosts::Kind;
+use negscale_learn::model::Preparation;
+use negscale_learn::recipe::Recipe;
+use negscale_learn::trainer::{Outcome, Task, Trainer};
+use negscale_report::EpochRecord;
+use screen::{Look, Screen};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+/// Train on data whose labels may be wrong: model, wrong labels and report come out.
+///
+/// Without arguments: the built-in subset of Fashion-MNIST, half of its labels drawn anew. Settings come from RECIPE (a TOML file), --set
+/// and the options below, later ones winning; `negscale config explain` lists them all. Run the same command again to go on after a stop.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    choices: Choices,
+    /// Folder of the run; without it, one below `runs` named by data, noise, method and settings.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Begin anew, even if the folder holds a run that could go on.
+    #[arg(long)]
+    fresh: bool,
+    /// Say nothing but errors.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// One JSON object per epoch, and a last one with the results.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A signal that ended the run in good order.
+#[derive(Debug, thiserror::Error)]
+#[error("stopped by signal {0}; run the same command again to go on")]
+pub struct Stopped(pub usize);
+
+/// The data of a run, ready to be learnt from.
+pub(crate) struct Material {
+    pub train: Dataset,
+    pub splits: Splits,
+    pub noise: Option<Noise>,
+    pub fingerprint: String,
+    pub preparation: Preparation,
+}
+
+/// What came of a run.
+pub(crate) struct Trained {
+    pub trainer: Trainer,
+    pub records: Vec<EpochRecord>,
+}
+
+/// Runs the verb.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let layers = arguments.choices.layers()?;
+    let data = layers.data()?;
+    let splits = data.open()?;
+    let kind = match splits.train.items() {
+        Items::Images(_) => Kind::Images,
+        Items::Features(_) => Kind::Features,
+    };
+    let preparation = Preparation::measure(&splits.train, data.side.map(|side| (side, side)))?;
+    let side = if let Preparation::Images(images) = &preparation {
+        Some(images.shape.width.max(images.shape.height))
+    } else {
+        None
+    };
+    let recipe = layers.resolve(kind, side)?;
+    let look = match (arguments.quiet, arguments.json) {
+        (true, _) => Look::Quiet,
+        (_, true) => Look::Json,
+        _ => Look::People,
+    };
+    let threads = recipe.train.threads;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.context("cannot start threads")?;
+    // Inside the pool: then a parallel step wakes the other threads only.
+    pool.install(|| {
+        let material = prepare(&recipe, splits, preparation)?;
+        let folder = arguments.out.clone().unwrap_or_else(|| folder::default_place(&recipe));
+        train_all(&recipe, &material, folder, arguments.fresh, Screen::new(look))
+    })
+}
+
+/// Lays the noise over the data and fingerprints it.
+fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<Material> {
+    let fingerprint = splits.train.fingerprint()?;
+    let is_noisy = recipe.data.noise != negscale_data::NoiseSpec::None;
+    let noise = is_noisy.then(|| {
+        let context = recipe.data.noise_context();
+        noise::apply(&recipe.data.noise, &splits.train, recipe.data.noise_seed, &context)
+    });
+    let noise = noise.transpose()?;
+    let train = match &noise {
+        Some(noise) => splits.train.with_noise(noise.labels.clone())?,
+        None => splits.train.clone(),
+    };
+    Ok(Material { train, splits, noise, fingerprint, preparation })
+}
+
+fn train_all(recipe: &Recipe, material: &Material, place: PathBuf, fresh: bool, mut screen: Screen) -> Result<()> {
+    let signals = Signals::listen()?;
+    let folder = Folder::open(&place, recipe, material, fresh)?;
+    screen.open(recipe, material, &folder);
+    let main = train(recipe, material, &folder, &mut screen, &signals)?;
+    finish::write_all(&folder, recipe, material, &main, None)?;
+    let baseline = match recipe.of_baseline() {
+        Some(baseline) => {
+            let within = Folder::open(&place.join("baseline"), &baseline, material, fresh)?;
+            screen.begin_baseline(&baseline);
+            let trained = train(&baseline, material, &within, &mut screen, &signals)?;
+            finish::write_all(&within, &baseline, material, &trained, None)?;
+            Some(finish::summarise(&baseline, material, &trained)?)
+        }
+        None => None,
+    };
+    let summary = finish::summarise(recipe, material, &main)?;
+    if let Some(baseline) = &baseline {
+        finish::write_all(&folder, recipe, material, &main, Some(baseline))?;
+    }
+    screen.close(&summary, baseline.as_ref(), &folder)
+}
+
+/// Trains one run to its end, or to where it is told to stop.
+fn train(
+    recipe: &Recipe,
+    material: &Material,
+    folder: &Folder,
+    screen: &mut Screen,
+    signals: &Signals,
+) -> Result<Trained> {
+    let task = Task {
+        train: material.train.clone(),
+        test: material.splits.test.clone(),
+        second_test: material.splits.second_test.clone(),
+        preparation: material.preparation.clone(),
+        tree: recipe.data.tree_for(material.train.classes())?,
+        noise: material.noise.as_ref().map(|noise| noise.spec.to_string()),
+    };
+    let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
+    let (mut trainer, notes) = folder.restore(make)?;
+    notes.iter().for_each(|note| screen.note(note));
+    let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
+    trainer.set_stop_flag(signals.asked.clone());
+    screen.begin(&trainer, &records);
+    while !trainer.is_finished() {
+        match trainer.epoch(|progress| screen.batch(&progress))? {
+            Outcome::Finished(record) => {
+                folder.keep(journal.append(&record), &trainer)?;
+                folder.keep(folder.save(&trainer), &trainer)?;
+                records.push(*record);
+                folder.keep(folder.write_events(&records), &trainer)?;
+                screen.epoch(&records)?;
+            }
+            Outcome::Stopped { save: true } => folder.keep(folder.save(&trainer), &trainer)?,
+            Outcome::Stopped { save: false } => {}
+        }
+        if !trainer.is_finished() {
+            signals.check()?;
+        }
+    }
+    if records.len() != recipe.train.epochs {
+        bail!(
+            "{}: {} records for {} epochs; start again with --fresh",
+            folder.place().display(),
+            records.len(),
+            recipe.train.epochs
+        );
+    }
+    Ok(Trained { trainer, records })
+}
+
+/// SIGINT and SIGTERM ask for an end in good order; a second one ends at once.
+struct Signals {
+    number: Arc<AtomicUsize>,
+    asked: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        let (number, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let refused = "cannot listen to signals";
+            let code = 128 + signal;
+            signal_hook::flag::register_conditional_shutdown(signal, code, asked.clone()).context(refused)?;
+            signal_hook::flag::register_usize(signal, number.clone(), signal as usize).context(refused)?;
+            signal_hook::flag::register(signal, asked.clone()).context(refused)?;
+        }
+        Ok(Self { number, asked })
+    }
+
+    /// The error that tells of the signal, if there was one.
+    fn check(&self) -> Result<()> {
+        match self.number.load(Relaxed) {
+            0 => Ok(()),
+            number => Err(Stopped(number).into()),
+        }
+    }
+}
