@@ -1,0 +1,72 @@
+//! Contrast: rows that belong together are pulled together, all others apart.
+//!
+//! For anchors $a_i$ and keys $k_j$ of length 1, temperature $\tau$ and positives $P(i)$,
+//!
+//! $$ L = \frac1R \sum_{i : P(i) \neq \emptyset} \frac{-1}{|P(i)|} \sum_{j \in P(i)}
+//!    \log \frac{\exp(a_i \cdot k_j / \tau)}{\sum_l \exp(a_i \cdot k_l / \tau)}, $$
+//!
+//! with $R$ the number of anchors that have a positive. Anchors without any are left out; if none has one, loss and gradient
+//! are 0. Through log-softmax, so that a low temperature cannot overflow.
+
+use burn::tensor::activation::log_softmax;
+use burn::tensor::{Bool, Tensor, TensorData};
+
+/// InfoNCE with chosen positives within one set: anchors and keys are the rows of `z`, and no row is its own key ($l \neq i$).
+///
+/// `positive[i B + j]` says whether $j \in P(i)$, $B$ the number of rows; what it says of $j = i$ is ignored. RankMatch's rank
+/// term, and NT-Xent, whose only positive is the other view. Make rows of length 1 with [`normalise_rows`].
+///
+/// # Panics
+/// If there are not $B \times B$ flags.
+pub fn masked_info_nce(z: Tensor<2>, positive: &[bool], temperature: f64) -> Tensor<1> {
+    let [rows, _] = z.dims();
+    assert_eq!(positive.len(), rows * rows, "one flag for every pair of {rows} rows");
+    let own: Vec<bool> = (0..rows * rows).map(|at| at / rows == at % rows).collect();
+    let positive: Vec<bool> = positive.iter().zip(&own).map(|(&positive, own)| positive && !own).collect();
+    let own = Tensor::<2, Bool>::from_data(TensorData::new(own, [rows, rows]), &z.device());
+    let similar = z.clone().matmul(z.transpose()) / temperature;
+    // Finite, because 0 times an infinite value would be no number.
+    contrast(similar.mask_fill(own, -1e30), &positive)
+}
+
+/// InfoNCE with chosen positives between two sets: row $i$ of `anchors` against all rows of `keys`, its own number among them.
+///
+/// `positive[i K + j]` says whether $j \in P(i)$, $K$ the number of keys. CCL contrasts two models this way, and the columns
+/// of two views, with the identity for positives.
+///
+/// # Panics
+/// If there is not one flag for every anchor and key.
+pub fn cross_info_nce(anchors: Tensor<2>, keys: Tensor<2>, positive: &[bool], temperature: f64) -> Tensor<1> {
+    let pairs = anchors.dims()[0] * keys.dims()[0];
+    assert_eq!(positive.len(), pairs, "one flag for every anchor and key");
+    contrast(anchors.matmul(keys.transpose()) / temperature, positive)
+}
+
+/// $L$ from similarities over temperature.
+fn contrast(similar: Tensor<2>, positive: &[bool]) -> Tensor<1> {
+    let [anchors, keys] = similar.dims();
+    let count = |row: &[bool]| row.iter().filter(|&&positive| positive).count();
+    let used = positive.chunks(keys.max(1)).filter(|row| count(row) > 0).count();
+    let mut weights = Vec::with_capacity(anchors * keys);
+    for row in positive.chunks(keys.max(1)) {
+        let each = 1.0 / (count(row) * used).max(1) as f32;
+        weights.extend(row.iter().map(|&positive| if positive { each } else { 0.0 }));
+    }
+    let weights = Tensor::<2>::from_data(TensorData::new(weights, [anchors, keys]), &similar.device());
+    // Rows first: a sum over all pairs may be long enough to be shared among threads.
+    -(log_softmax(similar, 1) * weights).sum_dim(1).sum()
+}
+
+/// $x_i / \lVert x_i \rVert$; a row of zeros stays so and gets a gradient of 0.
+///
+/// Rows are first measured in their largest value $m_i$, a constant, so that no square over- or underflows. This changes
+/// neither result nor gradient, because the length of $x_i$ does not matter to either but for the factor $1 / m_i$.
+pub fn normalise_rows(x: Tensor<2>) -> Tensor<2> {
+    let largest = x.clone().detach().abs().max_dim(1);
+    let is_zero = largest.clone().lower_elem(f32::MIN_POSITIVE);
+    // 0 for rows of zeros, where the root has no derivative: neither value nor gradient comes through.
+    let kept = is_zero.clone().bool_not().float();
+    let x = x * (kept / largest.mask_fill(is_zero.clone(), 1.0));
+    let squares = x.clone().powi_scalar(2).sum_dim(1);
+    x / squares.mask_fill(is_zero, 1.0).sqrt()
+}
