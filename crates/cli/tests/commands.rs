@@ -176,6 +176,16 @@ fn bench_step_measures_a_case_and_refuses_what_it_does_not_know() {
 }
 
 #[test]
+fn bench_knn_prints_its_time_and_refuses_what_is_empty() {
+    let small = ["bench", "knn", "--samples", "300", "--dim", "7", "--k", "5", "--queries", "40"];
+    let line: serde_json::Value = serde_json::from_str(&fine(&[&small[..], &["--json"]].concat())).unwrap();
+    assert_eq!((&line["samples"], &line["queries"]), (&300.into(), &40.into()), "{line}");
+    assert!(line["seconds"].as_f64().unwrap() > 0.0, "{line}");
+    assert!(fine(&small).contains("40 queries among 300 x 7, K 5"));
+    assert!(fails(&["bench", "knn", "--samples", "0"]).contains("at least 1"));
+}
+
+#[test]
 fn the_portable_code_can_be_asked_for_and_says_so() {
     let run = |value: &str| {
         let arguments =

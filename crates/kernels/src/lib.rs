@@ -18,6 +18,7 @@ mod lane;
 mod norm;
 mod ops;
 mod pool;
+pub mod product;
 mod rows;
 mod scratch;
 mod slope;

@@ -1,5 +1,6 @@
 //! `negscale bench`: how fast things are on this machine.
 
+mod knn;
 mod loader;
 mod plugin;
 mod step;
@@ -11,6 +12,7 @@ use clap::Subcommand;
 pub enum Bench {
     Plugin(plugin::Arguments),
     Loader(loader::Arguments),
+    Knn(knn::Arguments),
     Step(step::Arguments),
 }
 
@@ -19,6 +21,7 @@ pub fn run(which: Bench) -> anyhow::Result<()> {
     match which {
         Bench::Plugin(arguments) => plugin::run(arguments),
         Bench::Loader(arguments) => loader::run(arguments),
+        Bench::Knn(arguments) => knn::run(arguments),
         Bench::Step(arguments) => step::run(arguments),
     }
 }

@@ -1,7 +1,10 @@
 //! Parts that training methods share, each small and tested alone.
 
-pub mod contrast;
+pub mod fine;
 pub mod gmm;
-pub mod loss;
-pub mod mix;
-pub mod target;
+pub mod knn;
+pub mod otsu;
+pub mod rank;
+pub mod rows;
+pub mod small_loss;
+pub mod vote;
