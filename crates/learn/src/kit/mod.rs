@@ -1,10 +1,14 @@
 //! Parts that training methods share, each small and tested alone.
 
+pub mod contrast;
 pub mod fine;
 pub mod gmm;
 pub mod knn;
+pub mod loss;
+pub mod mix;
 pub mod otsu;
 pub mod rank;
 pub mod rows;
 pub mod small_loss;
+pub mod target;
 pub mod vote;
