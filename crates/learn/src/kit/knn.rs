@@ -20,8 +20,8 @@ use negscale_kernels::product::rows_with_rows;
 use rayon::prelude::*;
 
 const WHAT: &str = "nearest neighbours";
-/// Queries at a time: enough to reuse a tile, few enough that their products stay in the cache.
-const BLOCK: usize = 128;
+/// Queries at a time: enough to reuse a tile, few enough that their products with a tile stay in the cache.
+const BLOCK: usize = 256;
 /// Most samples that a block meets at a time.
 const TILE: usize = 1024;
 /// The fewest neighbours that an adaptive vote asks.
