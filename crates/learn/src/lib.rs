@@ -11,6 +11,7 @@ mod nearest;
 pub mod nets;
 pub mod optim;
 pub mod plugins;
+pub mod recipe;
 pub mod schedule;
 pub mod settings;
 pub mod trainer;

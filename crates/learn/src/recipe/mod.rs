@@ -1,0 +1,83 @@
+//! Recipes: every setting of a run, by name, from layers that lie over one another.
+//!
+//! ```text
+//! defaults  <-  recipe files (TOML)  <-  --set key=value  <-  flags
+//! ```
+//!
+//! [`Layers`] collects and checks what people write: a key that does not exist, a value of the wrong kind or a name that
+//! nothing has is an error that says in which file or flag it stands and what was probably meant. What the data is
+//! ([`Layers::data`]) can be had at once; the rest ([`Layers::resolve`]) waits until it is known whether the data are pictures
+//! or features, because defaults depend on that. The answer is a [`Recipe`], in which every setting has its value.
+//!
+//! Paths are relative to the folder the program runs in, as on the command line.
+//!
+//! `[optimiser]` and `[schedule]` begin with those of the host, unless another `kind` is asked for: then with that kind's own
+//! defaults. What a layer below wrote for another kind is not used.
+//!
+//! ```
+//! use negscale_learn::{hosts::Kind, recipe::Layers};
+//!
+//! let layers = Layers::new().with_text("mine.toml", "epochs = 3\n[negscale]\nlambda = 0.5")?;
+//! let recipe = layers.with_sets(["seed=7"])?.resolve(Kind::Images, Some(28))?;
+//! assert_eq!((recipe.train.epochs, recipe.train.seed, recipe.train.net.as_str()), (3, 7, "cnn-small"));
+//! # Ok::<(), negscale_learn::Error>(())
+//! ```
+
+mod data;
+mod keys;
+mod kinds;
+mod layers;
+mod meanings;
+mod resolve;
+mod text;
+mod value;
+
+pub use data::DataSettings;
+pub use keys::{Key, TableDoc, find, keys, tables};
+pub use layers::Layers;
+pub use value::Expected;
+
+use crate::hosts;
+use crate::trainer::TrainSettings;
+
+/// The data that is used unless told otherwise; it is inside the program.
+pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
+/// Its noise unless told otherwise.
+pub const DEFAULT_NOISE: &str = "sym:0.5";
+/// The host that is used unless told otherwise.
+pub const DEFAULT_HOST: &str = "cross-entropy";
+/// The plug-in that is used unless told otherwise.
+pub const DEFAULT_PLUGIN: &str = "negscale";
+/// The method that is trained for comparison unless told otherwise.
+pub const DEFAULT_BASELINE: &str = "cross-entropy";
+/// Pictures up to this many pixels a side get the small network.
+pub const SMALL_SIDE: usize = 40;
+
+/// A run with every setting resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// What is learnt from.
+    pub data: DataSettings,
+    /// What is trained, and how; settings of host and plug-in are complete.
+    pub train: TrainSettings,
+    /// A method to train equally long for comparison.
+    pub baseline: Option<String>,
+    /// Clean probabilities below this are flagged as wrong labels.
+    pub flag_below: f64,
+}
+
+impl Recipe {
+    /// The run to compare with, if there is one: the baseline alone, with its own default settings, on the same data with
+    /// the same network, epochs, batches, optimiser, schedule and seed.
+    pub fn of_baseline(&self) -> Option<Self> {
+        let card = hosts::card(self.baseline.as_deref()?).ok()?;
+        let train = TrainSettings {
+            host: card.id.into(),
+            host_settings: (card.settings)(),
+            plugin: "none".into(),
+            plugin_settings: toml::Table::new(),
+            ..self.train.clone()
+        };
+        Some(Self { train, baseline: None, ..self.clone() })
+    }
+}

@@ -1,0 +1,109 @@
+//! A recipe as text that reads back as the same recipe.
+
+use super::{DataSettings, Recipe, keys};
+use crate::settings::table;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Keys that cannot change a result.
+const WITHOUT_EFFECT: [&str; 2] = ["threads", "device"];
+
+impl Recipe {
+    /// Every setting with its value, as TOML; a plug-in that does not attach and hosts not in use have none.
+    pub fn to_toml(&self) -> String {
+        self.write(&[])
+    }
+
+    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without threads and device.
+    pub fn fingerprint(&self) -> String {
+        let digest = Sha256::digest(self.write(&WITHOUT_EFFECT));
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// In the order of the documentation, without the keys named.
+    fn write(&self, without: &[&str]) -> String {
+        let values = self.values();
+        let mut text = String::new();
+        for doc in keys::tables() {
+            let lines: Vec<String> = doc
+                .keys
+                .iter()
+                .filter(|key| !without.contains(&key.path().as_str()))
+                .filter_map(|key| Some(format!("{} = {}", key.name, find(&values, &key.path())?)))
+                .collect();
+            if lines.is_empty() {
+                continue;
+            }
+            if !doc.name.is_empty() {
+                let _ = write!(text, "\n[{}]\n", doc.name);
+            }
+            text += &lines.join("\n");
+            text.push('\n');
+        }
+        text
+    }
+
+    fn values(&self) -> Table {
+        let Recipe { data, train, baseline, flag_below } = self;
+        let mut all = of_data(data);
+        let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
+        put("host", train.host.clone().into());
+        put("plugin", train.plugin.clone().into());
+        put("baseline", baseline.as_deref().unwrap_or("none").into());
+        put("net", train.net.clone().into());
+        put("width", train.width.into());
+        put("hidden", train.hidden.iter().map(|&size| whole(size as u64)).collect::<Vec<_>>().into());
+        put("epochs", whole(train.epochs as u64));
+        put("batch", whole(train.batch as u64));
+        put("seed", whole(train.seed));
+        put("validation", train.validation.into());
+        put("threads", whole(train.threads as u64));
+        put("device", train.device.clone().into());
+        put("optimiser", table(&train.optimiser).into());
+        put("schedule", table(&train.schedule).into());
+        put("negscale", train.plugin_settings.clone().into());
+        let mut audit = table(&train.verdict);
+        audit.insert("flag_below".into(), (*flag_below).into());
+        audit.insert("recent".into(), whole(train.recent as u64));
+        put("audit", audit.into());
+        put(&train.host, train.host_settings.clone().into());
+        all
+    }
+}
+
+fn of_data(data: &DataSettings) -> Table {
+    let path = |path: &Option<PathBuf>| path.as_deref().map(Path::to_string_lossy).map(String::from);
+    let own = &data.own;
+    let texts = [
+        ("data", Some(data.data.clone())),
+        ("data_dir", path(&data.data_dir)),
+        ("labels", path(&own.labels)),
+        ("label_column", own.label_column.clone()),
+        ("truth_column", own.truth_column.clone()),
+        ("image_column", own.image_column.clone()),
+        ("test", path(&own.test)),
+        ("test_labels", path(&own.test_labels)),
+        ("class_names", path(&own.class_names)),
+        ("noise", Some(data.noise.to_string())),
+        ("tree", Some(data.tree.clone())),
+    ];
+    let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?))));
+    let mut all: Table = texts.collect();
+    all.insert("noise_seed".into(), whole(data.noise_seed));
+    all.extend(data.side.map(|side| ("side".to_owned(), whole(side as u64))));
+    all
+}
+
+/// Whole numbers come from TOML, so they fit.
+fn whole(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        None => table.get(path),
+        Some((first, rest)) => find(table.get(first)?.as_table()?, rest),
+    }
+}

@@ -1,0 +1,87 @@
+//! What a value may be, and saying so when it is not.
+
+use toml::Value;
+
+/// What is expected of a key's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Text.
+    Text,
+    /// A whole number, 0 or larger.
+    Whole,
+    /// A finite number.
+    Number,
+    /// `true` or `false`.
+    Switch,
+    /// A list of whole numbers.
+    Wholes,
+    /// A list.
+    List,
+    /// Epochs: a whole number, or a share of all with a point.
+    Milestone,
+    /// A list of those.
+    Milestones,
+    /// A number, or a list of two.
+    Momentum,
+}
+
+impl Expected {
+    /// By an example of the value.
+    pub(super) fn like(example: &Value) -> Self {
+        match example {
+            Value::Integer(_) => Self::Whole,
+            Value::Float(_) => Self::Number,
+            Value::Boolean(_) => Self::Switch,
+            Value::Array(_) => Self::List,
+            Value::String(_) | Value::Datetime(_) | Value::Table(_) => Self::Text,
+        }
+    }
+
+    /// As a person would say it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Text => "text, such as \"abc\"",
+            Self::Whole => "a whole number, 0 or larger",
+            Self::Number => "a number, such as 0.5",
+            Self::Switch => "true or false",
+            Self::Wholes => "a list of whole numbers, such as [256, 128]",
+            Self::List => "a list, such as [1, 2]",
+            Self::Milestone => "a whole number of epochs, or a share of all such as 0.5",
+            Self::Milestones => "a list of epochs or shares of all, such as [0.5, 0.75]",
+            Self::Momentum => "a number such as 0.9, or for one-cycle two such as [0.85, 0.95]",
+        }
+    }
+
+    /// The value in the form in which it is kept (a number with a point where one is expected), if it is what is expected.
+    pub(super) fn take(self, value: Value) -> Option<Value> {
+        let all = |items: &[Value], inner: Self| items.iter().all(|item| inner.take(item.clone()).is_some());
+        match (self, &value) {
+            (Self::Text, Value::String(_)) | (Self::Switch, Value::Boolean(_)) => Some(value),
+            (Self::Whole | Self::Milestone, Value::Integer(number)) => (*number >= 0).then_some(value),
+            (Self::Number | Self::Momentum, Value::Integer(number)) => Some(Value::Float(*number as f64)),
+            (Self::Number | Self::Milestone | Self::Momentum, Value::Float(number)) => {
+                number.is_finite().then_some(value)
+            }
+            (Self::List, Value::Array(_)) => Some(value),
+            (Self::Wholes, Value::Array(items)) => all(items, Self::Whole).then_some(value),
+            (Self::Milestones, Value::Array(items)) => all(items, Self::Milestone).then_some(value),
+            (Self::Momentum, Value::Array(items)) => {
+                (items.len() == 2 && all(items, Self::Number)).then_some(value)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A value as a person would say it.
+pub(super) fn describe(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text \"{text}\""),
+        Value::Integer(number) => format!("the number {number}"),
+        Value::Float(number) => format!("the number {number}"),
+        Value::Boolean(switch) => switch.to_string(),
+        Value::Datetime(date) => format!("the date {date}"),
+        Value::Array(_) => format!("the list {value}"),
+        Value::Table(_) => "a table".into(),
+    }
+}
