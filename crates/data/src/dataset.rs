@@ -98,6 +98,12 @@ impl Dataset {
         Ok(dataset)
     }
 
+    /// Items that nobody has labelled, to be predicted: one class, which means nothing.
+    pub fn unlabelled(name: impl Into<String>, items: Items) -> Self {
+        let given = vec![0; items.len()];
+        Self { name: name.into(), classes: vec!["unlabelled".into()], items, given, truth: None }
+    }
+
     fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
         let problem = if labels.len() != self.items.len() {
             format!("{} {what}s for {} items: every item needs one", labels.len(), self.items.len())

@@ -1,7 +1,10 @@
 //! A decoded picture.
 
+use serde::{Deserialize, Serialize};
+
 /// Size of a picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shape {
     /// Columns.
     pub width: usize,

@@ -102,6 +102,17 @@ pub enum Error {
         /// Which sample, what is wrong with it and what to do.
         problem: String,
     },
+    /// A model, or the file of one, that cannot be used.
+    #[error("model {origin}: {problem}")]
+    Model {
+        /// Its file, or what it is called.
+        origin: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// Something of the data.
+    #[error(transparent)]
+    Data(#[from] negscale_data::Error),
     /// A ledger file that is damaged or not one.
     #[error("ledger {}: {problem}", path.display())]
     Ledger {

@@ -6,6 +6,7 @@ pub mod ema;
 mod error;
 pub mod kit;
 pub mod ledger;
+pub mod model;
 pub mod nets;
 pub mod optim;
 pub mod schedule;

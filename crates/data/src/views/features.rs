@@ -40,7 +40,8 @@ impl Stray {
 }
 
 /// Mean and standard deviation of each feature.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Moments {
     /// Means.
     pub mean: Vec<f32>,
@@ -97,7 +98,8 @@ impl Moments {
 }
 
 /// How feature vectors are shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FeatureSettings {
     /// Of the data set to learn from; a test set is shown by the same ones.
     pub moments: Moments,

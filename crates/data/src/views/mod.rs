@@ -38,6 +38,7 @@ pub use word::View;
 
 use crate::draw::{Draw, Purpose};
 use crate::{Error, Result, Shape};
+use serde::{Deserialize, Serialize};
 
 /// The stream that the `which`-th view of a sample draws from. `again` counts the times the sample came before in the same
 /// epoch, so that a second pass shows other views; at most 64 views of a sample have streams of their own.
@@ -46,7 +47,8 @@ pub fn stream(seed: u64, epoch: u64, sample: u64, which: u64, again: u64) -> Dra
 }
 
 /// How pictures are shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ImageSettings {
     /// The network's size and channels; pictures of other shapes are brought to it.
     pub shape: Shape,

@@ -9,7 +9,7 @@ use super::state::{Entry, Kind};
 use crate::{Error, Result};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 /// How strictly a file must fit.
@@ -33,6 +33,12 @@ fn starts(path: &str, names: &[&str]) -> bool {
 impl Network {
     /// The bytes of a safetensors file with all parameters and buffers.
     pub fn to_safetensors(&self) -> Result<Vec<u8>> {
+        self.to_safetensors_about(None)
+    }
+
+    /// As [`to_safetensors`](Self::to_safetensors), with one word and its text in the file's `__metadata__`. One, because
+    /// several would be written in an order that changes from run to run.
+    pub fn to_safetensors_about(&self, about: Option<(&str, String)>) -> Result<Vec<u8>> {
         let rows = self.read()?;
         let bytes: Vec<(Entry, Vec<u8>)> = rows
             .into_iter()
@@ -51,7 +57,8 @@ impl Network {
                 );
             }
         }
-        safetensors::serialize(views, None).map_err(format)
+        let about = about.map(|(word, text)| HashMap::from([(word.to_owned(), text)]));
+        safetensors::serialize(views, about).map_err(format)
     }
 
     /// Writes a safetensors file.
