@@ -84,9 +84,64 @@ pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> 
     }
 }
 
-fn part(features: Array, given: Column, truth: Option<Column>) -> Result<Part> {
-    let items = Items::Features(Arc::new(features.into_features()?));
-    Ok(Part { items, given, truth, names: None, skipped: Default::default() })
+/// Reads the features of an array file, labelled or not.
+pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<Items> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let mut file = match extension.as_str() {
+        "npy" => return features(npy::open(path)?),
+        "csv" => {
+            // Columns of labels by their usual names are no features, whether asked for or not.
+            let asked = options.label_column.as_deref();
+            let label = match asked {
+                None if table::has_column(path, "label")? => Some("label"),
+                asked => asked,
+            };
+            let layout = table::Layout {
+                label,
+                truth: options.truth_column.as_deref(),
+                unlabelled: true,
+                scratch: options.scratch.as_deref(),
+            };
+            return features(table::open(path, layout)?.features);
+        }
+        "npz" => Named::Npz(Box::new(Npz::open(path, options.max_unpacked, options.scratch.as_deref())?)),
+        _ => Named::Tensors(Tensors::open(path)?),
+    };
+    let labels = options.label_column.clone().or_else(|| file.first_of(&LABELS));
+    let name = choose_features(path, &mut file, labels.as_deref(), options)?;
+    features(file.array(&name)?)
+}
+
+fn features(array: Array) -> Result<Items> {
+    Ok(Items::Features(Arc::new(array.into_features()?)))
+}
+
+fn part(array: Array, given: Column, truth: Option<Column>) -> Result<Part> {
+    Ok(Part { items: features(array)?, given, truth, names: None, skipped: Default::default() })
+}
+
+/// Name of the array that holds the features.
+fn choose_features(
+    path: &Path,
+    file: &mut Named,
+    labels: Option<&str>,
+    options: &OwnOptions,
+) -> Result<String> {
+    if let Some(name) = options.array.clone().or_else(|| file.first_of(&FEATURES)) {
+        return Ok(name);
+    }
+    let mut tables = Vec::new();
+    for name in file.names().to_vec() {
+        if Some(name.as_str()) != labels && file.array(&name)?.shape().len() >= 2 {
+            tables.push(name);
+        }
+    }
+    <[String; 1]>::try_from(tables).map(|[name]| name).map_err(|tables| {
+        let listing = file.names().join(", ");
+        let problem =
+            format!("which array holds the features? {} could, of {listing}: name it (array)", tables.len());
+        Error::format(path, None, problem)
+    })
 }
 
 fn named(
@@ -99,26 +154,7 @@ fn named(
     let wrong = |problem: String| Error::format(path, None, problem);
     let labels =
         if beside.is_some() { None } else { options.label_column.clone().or_else(|| file.first_of(&LABELS)) };
-    let features = match options.array.clone().or_else(|| file.first_of(&FEATURES)) {
-        Some(name) => name,
-        None => {
-            let mut tables = Vec::new();
-            for name in file.names().to_vec() {
-                if Some(&name) != labels.as_ref() && file.array(&name)?.shape().len() >= 2 {
-                    tables.push(name);
-                }
-            }
-            match <[String; 1]>::try_from(tables) {
-                Ok([name]) => name,
-                Err(tables) => {
-                    return Err(wrong(format!(
-                        "which array holds the features? {} could, of {listing}: name it (array)",
-                        tables.len()
-                    )));
-                }
-            }
-        }
-    };
+    let features = choose_features(path, &mut file, labels.as_deref(), options)?;
     let truth = match beside {
         Some(_) => None,
         None => options.truth_column.clone().or_else(|| file.first_of(&TRUTHS)),

@@ -80,6 +80,16 @@ pub fn open(root: &Path) -> Result<Classes> {
     Ok(Classes { files: Files::new(files), given, names, skipped })
 }
 
+/// All pictures below a folder, whatever the folders in it mean.
+pub fn open_all(root: &Path) -> Result<Files> {
+    let mut files = Vec::new();
+    gather(root, &mut files, &mut Skipped::default())?;
+    if files.is_empty() {
+        return Err(Error::format(root, None, "no picture (jpg, jpeg, png, webp) in it or in folders below"));
+    }
+    Ok(Files::new(files))
+}
+
 /// All pictures below a folder.
 fn gather(folder: &Path, files: &mut Vec<PathBuf>, skipped: &mut Skipped) -> Result<()> {
     let mut waiting = vec![folder.to_owned()];

@@ -112,6 +112,36 @@ pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
     open_in_full(path, options).map(|opened| opened.splits)
 }
 
+/// Opens items without asking for labels, to be predicted: a picture, all pictures below a folder, Parquet with pictures (the
+/// training part's, if they are in parts), or an array of features. Columns and arrays of labels that are there are left out.
+pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Dataset> {
+    let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let items = if about.is_dir() {
+        match shards::find(path)? {
+            Some((shards, _)) => parquet::open_items(&shards, options)?,
+            None => Items::Images(Arc::new(folder::open_all(path)?)),
+        }
+    } else if folder::is_picture(path) {
+        Items::Images(Arc::new(files::Files::new(vec![path.to_owned()])))
+    } else if extension == "parquet" {
+        parquet::open_items(&[path.to_owned()], options)?
+    } else if arrays::EXTENSIONS.contains(&extension.as_str()) {
+        arrays::open_items(path, options)?
+    } else {
+        let problem = "no form that is known: tried, by its extension, pictures (.jpg, .jpeg, .png, .webp), .parquet, .npy, .npz, \
+                       .safetensors and .csv";
+        return Err(Error::format(path, None, problem));
+    };
+    Ok(Dataset::unlabelled(name_of(path, options), items))
+}
+
+fn name_of(path: &Path, options: &OwnOptions) -> String {
+    let stem = if path.is_dir() { path.file_name() } else { path.file_stem() };
+    let stem = || stem.unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    options.name.clone().unwrap_or_else(stem)
+}
+
 /// As [`open`], telling also the form and what was passed over.
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     let (form, train, mut test) = read(path, options.labels.as_deref(), options)?;
@@ -122,11 +152,7 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
         }
         test = Some(read(other, options.test_labels.as_deref(), options)?.1);
     }
-    let stem = if path.is_dir() { path.file_name() } else { path.file_stem() };
-    let name = options
-        .name
-        .clone()
-        .unwrap_or_else(|| stem.unwrap_or(path.as_os_str()).to_string_lossy().into_owned());
+    let name = name_of(path, options);
     let (train_skipped, test_skipped) =
         (train.skipped, test.as_ref().map_or(Skipped::default(), |t| t.skipped));
     let skipped = Skipped {

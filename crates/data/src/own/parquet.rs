@@ -181,6 +181,15 @@ impl Shard {
 
 /// Opens shards as one part.
 pub(super) fn open(paths: &[PathBuf], options: &OwnOptions) -> Result<Part> {
+    part(map(paths)?, options)
+}
+
+/// Opens the pictures of shards, labelled or not.
+pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<Items> {
+    pictures(map(paths)?, options)
+}
+
+fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
     let mut shards = Vec::new();
     for path in paths {
         let mut shard = Shard::new(path, Bytes::from_owner(Block::map(path)?))?;
@@ -188,7 +197,7 @@ pub(super) fn open(paths: &[PathBuf], options: &OwnOptions) -> Result<Part> {
         shard.fence = Some(Fence::new(folder)?);
         shards.push(shard);
     }
-    part(shards, options)
+    Ok(shards)
 }
 
 /// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
@@ -202,12 +211,9 @@ pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<
     Ok(part.items.len())
 }
 
-fn part(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
-    let (mut given, mut truth) = (Column::new(true), None);
-    let (mut names, mut groups, mut total) = (None, Vec::new(), 0);
-    for (at, shard) in shards.iter_mut().enumerate() {
-        shard.image =
-            shard.choose(options.image_column.as_deref(), &["image", "img"], "Image", "image_column")?;
+fn part(shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
+    let (mut given, mut truth, mut names) = (Column::new(true), None, None);
+    for (at, shard) in shards.iter().enumerate() {
         let label = shard.choose(
             options.label_column.as_deref(),
             &["label", "labels"],
@@ -228,6 +234,15 @@ fn part(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
         if let Some(name) = truth_column {
             shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
         }
+    }
+    Ok(Part { items: pictures(shards, options)?, given, truth, names, skipped: Skipped::default() })
+}
+
+fn pictures(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Items> {
+    let (mut groups, mut total) = (Vec::new(), 0);
+    for (at, shard) in shards.iter_mut().enumerate() {
+        shard.image =
+            shard.choose(options.image_column.as_deref(), &["image", "img"], "Image", "image_column")?;
         for (number, group) in shard.reader.metadata().row_groups().iter().enumerate() {
             let rows = group.num_rows() as usize;
             groups.push(Group {
@@ -245,8 +260,7 @@ fn part(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
         let path = shards.first().map_or(Path::new(""), |shard| &shard.path);
         return Err(Error::format(path, None, "no row in it"));
     }
-    let items = Items::Images(Arc::new(Pictures { shards, groups, total, spill }));
-    Ok(Part { items, given, truth, names, skipped: Skipped::default() })
+    Ok(Items::Images(Arc::new(Pictures { shards, groups, total, spill })))
 }
 
 /// A row group, unpacked when first asked for.

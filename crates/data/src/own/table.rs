@@ -41,6 +41,12 @@ pub fn open(path: &Path, layout: Layout) -> Result<Table> {
     from_reader(path, lines::open(path)?, layout)
 }
 
+/// Whether the first line of a `.csv` file has this word.
+pub(super) fn has_column(path: &Path, name: &str) -> Result<bool> {
+    let mut records = Records::new(path, lines::open(path)?);
+    Ok(records.next()?.is_some_and(|(_, first)| first.iter().any(|field| field == name)))
+}
+
 /// Places of label and truth among the columns.
 struct Places {
     header: bool,
