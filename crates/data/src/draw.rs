@@ -17,6 +17,10 @@ pub enum Purpose {
     NoiseMatrix = 2,
     /// Order of samples in an epoch.
     Order = 3,
+    /// Which samples are held out for validation.
+    HeldOut = 4,
+    /// What a training method draws for a batch, such as the weight of a mixture.
+    Method = 5,
     /// First view of a sample; further views count on from here.
     View = 16,
 }

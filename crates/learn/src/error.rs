@@ -81,6 +81,65 @@ pub enum Error {
         /// What the tensor library said.
         reason: String,
     },
+    /// A name that nothing has.
+    #[error("there is no {what} `{name}`; nearest: {}; all: {}", nearest.join(", "), all.join(", "))]
+    Unknown {
+        /// What was asked for.
+        what: &'static str,
+        /// By which name.
+        name: String,
+        /// The names most like it, best first.
+        nearest: Vec<String>,
+        /// All names there are.
+        all: Vec<String>,
+    },
+    /// Settings that cannot be read.
+    #[error("settings {place}: {problem}")]
+    Settings {
+        /// Which table or file.
+        place: String,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A loss that is no number.
+    #[error(
+        "the loss is {value} in epoch {epoch}, batch {batch}: training diverged; lower `optimiser.lr` (it is {lr})"
+    )]
+    Diverged {
+        /// The epoch, from 0.
+        epoch: usize,
+        /// The batch, from 0.
+        batch: usize,
+        /// The loss.
+        value: f64,
+        /// Learning rate of the step.
+        lr: f64,
+    },
+    /// Training was asked to stop.
+    #[error("training was asked to stop")]
+    Interrupted,
+    /// A checkpoint that is damaged or belongs to another run.
+    #[error("checkpoint {origin}: {problem}")]
+    Checkpoint {
+        /// Where it came from.
+        origin: String,
+        /// What is wrong with it and what to do.
+        problem: String,
+    },
+    /// A device that is not there.
+    #[error("device `{name}`: {problem}")]
+    Device {
+        /// The name asked for.
+        name: String,
+        /// Why not, and what would do.
+        problem: String,
+    },
+    /// Something of the data.
+    #[error(transparent)]
+    Data(#[from] negscale_data::Error),
+    /// Something about the plug-in or the class tree.
+    #[error(transparent)]
+    NegScale(#[from] negscale::Error),
     /// Something of an optimiser, a schedule or a running mean of weights.
     #[error(transparent)]
     Optim(#[from] crate::optim::Error),
@@ -110,9 +169,6 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
-    /// Something of the data.
-    #[error(transparent)]
-    Data(#[from] negscale_data::Error),
     /// A ledger file that is damaged or not one.
     #[error("ledger {}: {problem}", path.display())]
     Ledger {
@@ -121,4 +177,14 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+}
+
+impl Error {
+    /// No such name: says which ones there are, nearest first.
+    pub fn unknown<'a>(what: &'static str, name: &str, all: impl IntoIterator<Item = &'a str>) -> Self {
+        let all: Vec<&str> = all.into_iter().collect();
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let nearest = owned(crate::nearest::nearest(name, all.iter().copied()));
+        Self::Unknown { what, name: name.into(), nearest, all: owned(all) }
+    }
 }

@@ -1,14 +1,19 @@
 //! Networks, optimisers and training methods for data whose labels are wrong.
 
-pub mod atomic;
 pub mod audit;
 pub mod ema;
 mod error;
+pub mod hosts;
 pub mod kit;
 pub mod ledger;
 pub mod model;
+mod nearest;
 pub mod nets;
 pub mod optim;
+pub mod plugins;
 pub mod schedule;
+pub mod settings;
+pub mod trainer;
 
 pub use error::{Error, Result};
+pub use nearest::nearest;

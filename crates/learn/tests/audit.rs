@@ -91,6 +91,38 @@ fn the_table_is_written_whole() {
     assert!(audit.save_csv(folder.join("none").join("audit.csv"), |_| None, Cells::Guarded).is_err());
 }
 
+/// A disk with room for so many bytes.
+struct Disk(usize);
+
+impl std::io::Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.0.min(bytes.len()) {
+            0 => Err(std::io::ErrorKind::StorageFull.into()),
+            taken => {
+                self.0 -= taken;
+                Ok(taken)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_as_such_wherever_the_table_is_cut() {
+    // Long names, so that the table is written in several pieces.
+    let classes = names(&["a".repeat(9000).as_str(), "b", "c"]);
+    let audit = Audit::new(&four(), &classes, None, FLAG_BELOW).unwrap();
+    let length = text(&audit, |_| None, Cells::Exact).len();
+    for room in (0..length).step_by(1000) {
+        let error = audit.write_csv(Disk(room), |_| None, Cells::Exact).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "room for {room} of {length}: {error}");
+    }
+    audit.write_csv(Disk(length), |_| None, Cells::Exact).unwrap();
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let classes = names(&["a", "b", "c"]);

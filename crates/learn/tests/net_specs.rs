@@ -204,6 +204,26 @@ fn a_saved_network_comes_back_bit_for_bit() {
 }
 
 #[test]
+fn a_weights_file_is_replaced_whole_and_never_written_in_place() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let [path, second_name] = ["a.safetensors", "b.safetensors"].map(|name| folder.path().join(name));
+    let [old, new] = [1, 2].map(|seed| build(&small("mlp").seeded(seed)));
+    old.save_safetensors(&path).unwrap();
+    // A second name of the same file: it would change along if the file were written in place.
+    std::fs::hard_link(&path, &second_name).unwrap();
+    new.save_safetensors(&path).unwrap();
+    let bytes = |net: &Network| net.to_safetensors().unwrap();
+    assert!(std::fs::read(&path).unwrap() == bytes(&new));
+    assert!(std::fs::read(&second_name).unwrap() == bytes(&old));
+    let back = build(&small("mlp")).load_safetensors(&path, Loading::default()).unwrap();
+    assert!(bytes(&back) == bytes(&new));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no part is left behind");
+    let nowhere = folder.path().join("missing").join("a.safetensors");
+    let error = new.save_safetensors(&nowhere).unwrap_err().to_string();
+    assert!(error.starts_with(nowhere.to_str().unwrap()) && error.contains("does not exist"), "{error}");
+}
+
+#[test]
 fn one_error_lists_every_key_that_does_not_fit() {
     let file = build(&small("resnet-20")).to_safetensors().unwrap();
     let wide =

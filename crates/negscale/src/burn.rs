@@ -15,7 +15,7 @@
 //! # Ok(()) }
 //! ```
 
-use crate::{Centre, Error, NegScale, Real, Result, Tap, Terms, Workspace};
+use crate::{Centre, ClassMeans, Error, NegScale, Real, Result, Tap, Terms, Workspace};
 use burn::tensor::{DType, Element, Tensor, TensorData, activation::softmax};
 
 /// A loss to add to the host's.
@@ -51,6 +51,11 @@ impl Adapter {
     /// Buffers for `f32` features (and narrower ones, which are widened); they hold the running class means.
     pub fn workspace(&mut self) -> &mut Workspace<f32> {
         &mut self.single
+    }
+
+    /// The running class means of `f32` features, to be saved with a checkpoint.
+    pub fn class_means(&self) -> &ClassMeans {
+        self.single.class_means()
     }
 
     /// The loss of a batch from its raw features, B x d. Values are computed on the CPU in `f64` if the features are

@@ -15,9 +15,10 @@
 
 use std::path::{Path, PathBuf};
 
+use negscale_whole::write_bytes;
+
 use crate::error::{Error, Result};
 use crate::record::EpochRecord;
-use crate::whole::write_whole;
 
 /// Writes `events.out.tfevents.<seconds>.<host>` into `folder` as a whole and returns its path.
 ///
@@ -29,7 +30,7 @@ use crate::whole::write_whole;
 pub fn write_events(folder: &Path, started: u64, host: &str, records: &[EpochRecord]) -> Result<PathBuf> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let path = folder.join(format!("events.out.tfevents.{started:010}.{}", file_safe(host)));
-    write_whole(&path, &encode_events(started, records))?;
+    write_bytes(&path, &encode_events(started, records)).map_err(|e| Error::io(&path, e))?;
     Ok(path)
 }
 

@@ -7,9 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use negscale_whole::write_bytes;
+
 use crate::error::{Error, Result};
 use crate::record::EpochRecord;
-use crate::whole::write_whole;
 
 /// What a `metrics.jsonl` holds.
 #[derive(Debug, Clone, Default)]
@@ -110,7 +111,7 @@ impl Journal {
                 .map_err(|source| Error::Encode { epoch: record.epoch, source })?;
             kept.push(b'\n');
         }
-        write_whole(&self.path, &kept)?;
+        write_bytes(&self.path, &kept).map_err(|e| Error::io(&self.path, e))?;
         *self = Self::open(&self.path)?.0;
         Ok(())
     }

@@ -22,7 +22,6 @@ mod record;
 mod run;
 mod summary;
 mod thumbnail;
-mod whole;
 
 pub use error::{Error, Result};
 pub use events::{encode_events, write_events};

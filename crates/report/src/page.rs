@@ -176,7 +176,7 @@ fn all_numbers(records: &[EpochRecord]) -> (Vec<String>, Vec<Vec<String>>) {
 fn card(run: &RunReport, item: &Suspicious) -> Result<Card> {
     let verdict = item.truth.map(|truth| {
         if truth == item.given {
-            ("right", "the label is right".to_owned())
+            ("right", "false alarm: the label is right".to_owned())
         } else if truth == item.suggested {
             ("found", "wrong label, right suggestion".to_owned())
         } else {

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use askama::Template;
+use negscale_whole::write_bytes;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::histogram::Separation;
 use crate::matrix::CountMatrix;
 use crate::page::Page;
 use crate::record::EpochRecord;
 use crate::summary::SummaryRow;
 use crate::thumbnail::Thumbnail;
-use crate::whole::write_whole;
 
 /// Everything a reader of a run should see. All text is shown as text, whatever it contains; what is empty or `None`
 /// is left out of the page.
@@ -91,7 +91,7 @@ impl RunReport {
     /// # Errors
     /// A thumbnail could not be encoded or the file could not be written.
     pub fn write_html(&self, path: &Path) -> Result<()> {
-        write_whole(path, self.to_html()?.as_bytes())
+        write_bytes(path, self.to_html()?.as_bytes()).map_err(|e| Error::io(path, e))
     }
 
     pub(crate) fn class_name(&self, class: usize) -> String {

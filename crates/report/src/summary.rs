@@ -57,11 +57,11 @@ pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
     let tests: Vec<(u64, f64)> = records.iter().filter_map(|r| Some((r.epoch, r.test_accuracy?))).collect();
     let mut rows = Vec::new();
     if let Some(&(epoch, last)) = tests.last() {
-        rows.push(SummaryRow::new("Test, last", Figure::Fraction(last), format!("epoch {epoch}")));
+        rows.push(SummaryRow::new("Test accuracy, last", Figure::Fraction(last), format!("epoch {epoch}")));
         let tail: Vec<f64> = tests.iter().rev().take(10).map(|t| t.1).collect();
         let over = if tail.len() == 1 { "1 epoch".to_owned() } else { format!("{} epochs", tail.len()) };
         rows.push(SummaryRow::new(
-            "Test, mean of last 10",
+            "Test accuracy, mean of last 10",
             Figure::Fraction(mean(&tail)),
             format!("over {over}"),
         ));
@@ -69,11 +69,11 @@ pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
     let validated = records.iter().filter_map(|r| Some((r.epoch, r.validation_accuracy?, r.test_accuracy?)));
     if let Some((epoch, _, test)) = first_best(validated) {
         let note = format!("epoch {epoch}, chosen by noisy validation");
-        rows.push(SummaryRow::new("Test, best by validation", Figure::Fraction(test), note));
+        rows.push(SummaryRow::new("Test accuracy, best by validation", Figure::Fraction(test), note));
     }
     if let Some((epoch, _, test)) = first_best(tests.iter().map(|&(epoch, test)| (epoch, test, test))) {
         let note = format!("epoch {epoch}, chosen on the test set");
-        rows.push(SummaryRow::new("Test, best", Figure::Fraction(test), note).oracle());
+        rows.push(SummaryRow::new("Test accuracy, best", Figure::Fraction(test), note).oracle());
     }
     let last = |of: fn(&EpochRecord) -> Option<f64>| records.iter().rev().find_map(of);
     let fractions = [

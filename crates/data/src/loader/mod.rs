@@ -152,6 +152,19 @@ impl Loader {
         })
     }
 
+    /// The same items shown otherwise. Decoded pictures are shared with this loader.
+    pub fn showing(&self, views: Vec<View>, batch: usize, drop_last: bool) -> Result<Self> {
+        let settings = LoaderSettings { views, batch, drop_last, ..self.settings.clone() }.checked()?;
+        settings.views.iter().try_for_each(|&view| self.source.check_view(view))?;
+        Ok(Self {
+            source: self.source.clone(),
+            labels: self.labels.clone(),
+            dataset: self.dataset.clone(),
+            settings,
+            pool: Arc::default(),
+        })
+    }
+
     /// The settings in use, with threads and prefetch as they came out.
     pub fn settings(&self) -> &LoaderSettings {
         &self.settings

@@ -5,10 +5,11 @@
 
 use crate::draw::{Draw, Purpose};
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// How the samples of an epoch are chosen and ordered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Order {
     /// One after the other, for evaluation; no batch is ever dropped.
     Sequential,
@@ -45,7 +46,7 @@ pub enum Order {
 }
 
 /// When an epoch over two sets ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Until {
     /// When the labelled set is used up, as published loops of DivideMix's kind have it.
     #[default]

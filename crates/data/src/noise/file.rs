@@ -8,15 +8,14 @@ use super::spec::NoiseSpec;
 use super::{Noise, clean_labels, label_list};
 use crate::npy;
 use crate::{Dataset, Error, Result};
+use negscale_whole::write_whole;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const FORMAT: &str = "negscale-noise-1";
-static PARTS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -58,6 +57,7 @@ impl Noise {
             return Err(Error::Labels { dataset: dataset.name().into(), problem });
         }
         write_whole(path, |file| serde_json::to_writer(file, &stored).map_err(std::io::Error::from))
+            .map_err(|e| Error::io(path, e))
     }
 
     /// Reads a noise file and makes sure that it is whole and belongs to this data set.
@@ -207,22 +207,4 @@ fn hash_labels(labels: &[u32]) -> String {
 
 fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Writes beside the place and renames, so that nobody ever reads half a file.
-fn write_whole(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    // Two writers at once, threads or processes, must not share a part.
-    name.push(format!(".{}-{}.part", std::process::id(), PARTS.fetch_add(1, Ordering::Relaxed)));
-    let part = path.with_file_name(name);
-    let written = File::create(&part).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.flush()?;
-        file.get_ref().sync_all()
-    });
-    written.and_then(|()| fs::rename(&part, path)).map_err(|e| {
-        let _ = fs::remove_file(&part); // the first error is the one to tell
-        Error::io(path, e)
-    })
 }

@@ -11,10 +11,10 @@
 //! not touched. Programs that must have every name unchanged ask for [`Cells::Exact`].
 
 use super::{Audit, Finding};
-use crate::Result;
-use crate::atomic::write_whole;
+use crate::{Error, Result};
+use negscale_whole::write_whole;
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// How text from the data is written.
@@ -46,7 +46,9 @@ impl Audit {
         path_of: impl Fn(usize) -> Option<String>,
         cells: Cells,
     ) -> Result<()> {
-        write_whole(to.as_ref(), |file| self.write_csv(file, path_of, cells))
+        let to = to.as_ref();
+        write_whole(to, |file| self.write_csv(file, path_of, cells))
+            .map_err(|source| Error::File { path: to.to_owned(), source })
     }
 
     /// Writes the list.
@@ -55,32 +57,44 @@ impl Audit {
         to: impl Write,
         path_of: impl Fn(usize) -> Option<String>,
         cells: Cells,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
-        table.write_record([
-            "index",
-            "path",
-            "given",
-            "suggested",
-            "clean_probability",
-            "suggested_probability",
-            "tree_distance",
-            "flag",
-        ])?;
+        table
+            .write_record([
+                "index",
+                "path",
+                "given",
+                "suggested",
+                "clean_probability",
+                "suggested_probability",
+                "tree_distance",
+                "flag",
+            ])
+            .map_err(system)?;
         for Finding { index, verdict, tree_distance, flag, .. } in &self.findings {
             let name = |class: u32| cells.text(&self.class_names[class as usize]);
             let path = path_of(*index).unwrap_or_default();
-            table.write_record([
-                index.to_string().as_str(),
-                &cells.text(&path),
-                &name(verdict.given),
-                &name(verdict.suggested),
-                &verdict.clean_probability.to_string(),
-                &verdict.suggested_probability.to_string(),
-                &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
-                if *flag { "true" } else { "false" },
-            ])?;
+            table
+                .write_record([
+                    index.to_string().as_str(),
+                    &cells.text(&path),
+                    &name(verdict.given),
+                    &name(verdict.suggested),
+                    &verdict.clean_probability.to_string(),
+                    &verdict.suggested_probability.to_string(),
+                    &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
+                    if *flag { "true" } else { "false" },
+                ])
+                .map_err(system)?;
         }
         table.flush()
+    }
+}
+
+/// The system's own error where there is one, so that a full disk is known as such.
+fn system(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

@@ -16,8 +16,8 @@
 //! file claims, and a panic of the crate that unpacks becomes an error.
 
 use super::{EpochLosses, Ledger, Samples, check_clean, check_losses, check_targets};
-use crate::atomic::write_whole;
 use crate::{Error, Result};
+use negscale_whole::write_whole;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::get_typed_column_reader;
 use parquet::data_type::{DataType, FloatType, Int32Type, Int64Type};
@@ -30,7 +30,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -55,7 +55,9 @@ const SCHEMA: &str = "message ledger {
 impl Ledger {
     /// Writes the ledger, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        write_whole(path.as_ref(), |file| self.pack(file).map_err(std::io::Error::other))
+        let path = path.as_ref();
+        write_whole(path, |file| self.pack(file).map_err(system))
+            .map_err(|source| Error::File { path: path.to_owned(), source })
     }
 
     /// Reads a ledger.
@@ -127,6 +129,14 @@ impl Ledger {
             values.iter().for_each(|x| take(x.to_bits()));
         }
         hash
+    }
+}
+
+/// The system's own error where there is one, so that a full disk is known as such.
+fn system(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => inner.downcast().map_or_else(io::Error::other, |e| *e),
+        other => io::Error::other(other),
     }
 }
 
@@ -311,5 +321,23 @@ impl Columns<'_> {
             row += got;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_such_wherever_the_file_is_cut() {
+        let ledger = Ledger::new(&[0, 2, 1, 1], 3, 4).unwrap();
+        let mut whole = Vec::new();
+        ledger.pack(&mut whole).unwrap();
+        // A slice takes what fits, then writes of nothing: the error of a device without room for one more byte.
+        for room in 0..whole.len() {
+            let error = system(ledger.pack(&mut vec![0; room][..]).unwrap_err());
+            assert_eq!(error.kind(), io::ErrorKind::WriteZero, "room for {room} of {}: {error}", whole.len());
+        }
     }
 }

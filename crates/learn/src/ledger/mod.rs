@@ -200,6 +200,58 @@ impl Ledger {
         Ok(())
     }
 
+    /// One ledger out of several parts, each with the numbers that its samples have in the whole. Parts know the same
+    /// classes and epochs.
+    pub fn merge(parts: &[(&Ledger, &[u32])]) -> Result<Self> {
+        let count = parts.iter().map(|(ledger, _)| ledger.len()).sum();
+        let Some((first, _)) = parts.first() else { return Self::new(&[], 0, 1) };
+        let mut whole = Self::new(&vec![0; count], first.classes, first.recent)?;
+        let missing = vec![f32::NAN; count];
+        whole.epochs = first.epochs().map(|epoch| EpochLosses { epoch, losses: missing.clone() }).collect();
+        for (ledger, numbers) in parts {
+            if numbers.len() != ledger.len()
+                || ledger.classes != whole.classes
+                || !ledger.epochs().eq(whole.epochs())
+            {
+                let problem = "they differ in samples, classes or epochs".to_owned();
+                return Err(Error::Samples { what: "parts of a ledger", problem });
+            }
+            let these = Samples::These(numbers);
+            whole.check("clean probabilities", these, &ledger.clean, 1)?;
+            numbers.iter().zip(&ledger.given).for_each(|(&i, &label)| whole.given[i as usize] = label);
+            write(&mut whole.targets, these, &ledger.targets, ledger.classes);
+            write(&mut whole.clean, these, &ledger.clean, 1);
+            for (whole, part) in whole.epochs.iter_mut().zip(&ledger.epochs) {
+                write(&mut whole.losses, these, &part.losses, 1);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Everything but the given labels, as arrays: targets, clean probabilities, losses of all epochs kept.
+    pub(crate) fn arrays(&self) -> (Vec<u64>, [Vec<f32>; 3]) {
+        let losses = self.epochs.iter().flat_map(|epoch| &epoch.losses).copied().collect();
+        (self.epochs().collect(), [self.targets.clone(), self.clean.clone(), losses])
+    }
+
+    /// Takes over what [`arrays`](Self::arrays) gave, if it is of this size.
+    pub(crate) fn restore(&mut self, epochs: &[u64], arrays: [Vec<f32>; 3]) -> Result<()> {
+        let [targets, clean, losses] = arrays;
+        let fits = targets.len() == self.targets.len()
+            && clean.len() == self.len()
+            && epochs.len() <= self.recent
+            && losses.len() == epochs.len() * self.len();
+        if !fits {
+            let problem = "its arrays are of another size".to_owned();
+            return Err(Error::Samples { what: "saved ledger", problem });
+        }
+        (self.targets, self.clean) = (targets, clean);
+        let rows = losses.chunks(self.len().max(1));
+        let rows = epochs.iter().zip(rows.chain(std::iter::repeat(&[][..])));
+        self.epochs = rows.map(|(&epoch, losses)| EpochLosses { epoch, losses: losses.to_vec() }).collect();
+        Ok(())
+    }
+
     /// Checks that there are as many numbers as samples ask for, and that there are such samples.
     fn check(&self, what: &'static str, samples: Samples, values: &[f32], width: usize) -> Result<()> {
         let count = match samples {

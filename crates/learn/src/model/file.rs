@@ -15,14 +15,13 @@
 
 use super::{Model, Preparation};
 use crate::nets::{Loading, NetSpec, Network};
-use crate::{Error, Result, atomic};
+use crate::{Error, Result};
 use burn::tensor::Device;
 use negscale_data::block::Block;
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Name of the file of a model's first network, in a run's folder.
@@ -86,7 +85,8 @@ impl Model {
             let header = serde_json::to_string(&header)
                 .map_err(|e| problem(&path, format!("cannot be described as JSON: {e}")))?;
             let bytes = net.to_safetensors_about(Some((WORD, header)))?;
-            atomic::write_whole(&path, |file| file.write_all(&bytes))?;
+            negscale_whole::write_bytes(&path, &bytes)
+                .map_err(|source| Error::File { path: path.clone(), source })?;
             paths.push(path);
         }
         Ok(paths)

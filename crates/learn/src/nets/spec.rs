@@ -2,6 +2,7 @@
 
 use super::heads::Projection;
 use super::initial::Rule;
+use crate::nearest::nearest;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -210,25 +211,8 @@ pub fn names() -> Vec<&'static str> {
 
 /// The card of a network.
 pub fn card(name: &str) -> Result<&'static Card> {
-    CARDS.iter().find(|card| card.id == name).ok_or_else(|| {
-        let mut nearest = names();
-        nearest.sort_by_key(|other| distance(name, other));
-        nearest.truncate(3);
-        Error::UnknownNet { name: name.into(), nearest }
-    })
-}
-
-/// Number of letters to insert, delete or replace (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    CARDS
+        .iter()
+        .find(|card| card.id == name)
+        .ok_or_else(|| Error::UnknownNet { name: name.into(), nearest: nearest(name, names()) })
 }

@@ -7,6 +7,7 @@
 use super::network::Network;
 use super::state::{Entry, Kind};
 use crate::{Error, Result};
+use negscale_whole::write_bytes;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,11 +62,10 @@ impl Network {
         safetensors::serialize(views, about).map_err(format)
     }
 
-    /// Writes a safetensors file.
+    /// Writes a safetensors file, whole or not at all.
     pub fn save_safetensors(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        std::fs::write(path, self.to_safetensors()?)
-            .map_err(|source| Error::File { path: path.into(), source })
+        write_bytes(path, &self.to_safetensors()?).map_err(|source| Error::File { path: path.into(), source })
     }
 
     /// The network with the weights of a safetensors file.

@@ -1,0 +1,115 @@
+//! What is known of a method without running it: feeds help, settings, documentation and the house rules.
+
+use super::Host;
+use crate::Result;
+use crate::nets::Heads;
+use crate::optim::Rule;
+use crate::schedule::Schedule;
+use serde::{Deserialize, Serialize};
+
+/// Where a method's description comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provenance {
+    /// Textbook knowledge.
+    Standard,
+    /// The paper and its authors' code.
+    PaperAndCode,
+    /// Pieced together from an abstract and published numbers: our own reading.
+    Reconstruction,
+}
+
+/// Which networks give the prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judges {
+    /// The first one.
+    First,
+    /// All of them: logits are summed.
+    Sum,
+}
+
+/// Who writes the believed targets and clean probabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beliefs {
+    /// Nobody but the trainer: targets are the predictions after each epoch, and clean probabilities come from the mixture of
+    /// losses.
+    Predictions,
+    /// The host.
+    Own,
+}
+
+/// What kind of items the data has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Pictures.
+    Images,
+    /// Feature vectors.
+    Features,
+}
+
+/// What a host may know of the task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Facts {
+    /// What the items are.
+    pub kind: Kind,
+    /// Number of classes.
+    pub classes: usize,
+    /// Number of samples to train on.
+    pub samples: usize,
+    /// Epochs in all.
+    pub epochs: usize,
+    /// Samples per batch, as set.
+    pub batch: usize,
+    /// The noise that was laid over the data, as its text, if it was: only protocol `tuned` looks at it.
+    pub noise: Option<String>,
+}
+
+/// How a method is trained unless told otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Regime {
+    /// Epochs.
+    pub epochs: usize,
+    /// Samples per batch.
+    pub batch: usize,
+    /// The optimiser.
+    pub optimiser: Rule,
+    /// How its learning rate goes.
+    pub schedule: Schedule,
+}
+
+/// A setting and what it means.
+pub type Meaning = (&'static str, &'static str);
+
+/// A method's card.
+#[derive(Debug, Clone, Copy)]
+pub struct Card {
+    /// Name to ask for it by.
+    pub id: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+    /// How that became code.
+    pub provenance: Provenance,
+    /// How many networks it trains.
+    pub nets: usize,
+    /// Heads beside the classifier.
+    pub heads: Heads,
+    /// Which networks give the prediction.
+    pub judges: Judges,
+    /// Who writes targets and clean probabilities.
+    pub beliefs: Beliefs,
+    /// Cost of an epoch, in forward passes per sample (a backward pass counts two), as text where it depends.
+    pub cost: &'static str,
+    /// Its own settings with their defaults, in the table `[ID]` of a recipe.
+    pub settings: fn() -> toml::Table,
+    /// What each of them means.
+    pub meanings: &'static [Meaning],
+    /// How it is trained unless told otherwise.
+    pub regime: fn(Kind) -> Regime,
+    /// Makes the host from its settings: those given, defaults for the others. Settings out of range are an error.
+    pub build: fn(&toml::Table, &Facts) -> Result<Box<dyn Host>>,
+}

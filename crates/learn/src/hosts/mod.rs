@@ -1,0 +1,66 @@
+//! Training methods. A method ("host", because plug-ins attach to it) is a plan per epoch and an objective per batch;
+//! everything else (loop, networks, optimisers, views, evaluation, checkpoints) is the [trainer](crate::trainer)'s.
+//!
+//! ```text
+//! plan      what this epoch trains: which networks, on which samples and views, turn after turn
+//! objective what a batch of a turn costs: a loss with gradients, and the taps where plug-ins attach
+//! ```
+//!
+//! A host knows nothing of plug-ins. It may read and write the [`Ledger`]; one that writes its own clean probabilities
+//! and targets says so on its card. **Adding a method** is one file with a [`Card`] and an `impl Host`, and one word in
+//! [`METHODS`].
+
+mod batch;
+mod card;
+pub mod cross_entropy;
+mod plan;
+
+pub use batch::{Batch, Epoch, Part};
+pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Provenance, Regime};
+pub use plan::{Objective, Plan, State, Tap, Turn};
+
+use crate::trainer::Scene;
+use crate::{Error, Result};
+
+/// A training method.
+pub trait Host: Send {
+    /// What this epoch trains. Called once at its begin, with the networks as the last epoch left them.
+    fn plan(&mut self, scene: &mut Scene) -> Result<Plan>;
+
+    /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
+    fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
+
+    /// What the host must know to go on after a stop, beside networks, optimisers, ledger and the plan of the running epoch.
+    fn state(&self) -> State {
+        State::default()
+    }
+
+    /// Takes up a state saved by [`state`](Self::state).
+    fn restore(&mut self, state: State) -> Result<()> {
+        let _ = state;
+        Ok(())
+    }
+}
+
+macro_rules! methods {
+    ($($name:ident),+ $(,)?) => {
+        /// All methods, in the order in which they are listed to people.
+        pub const METHODS: &[&Card] = &[$(&$name::CARD),+];
+    };
+}
+
+methods![cross_entropy];
+
+/// Names of all methods.
+pub fn names() -> Vec<&'static str> {
+    METHODS.iter().map(|card| card.id).collect()
+}
+
+/// The card of a method.
+pub fn card(name: &str) -> Result<&'static Card> {
+    METHODS
+        .iter()
+        .find(|card| card.id == name)
+        .copied()
+        .ok_or_else(|| Error::unknown("training method", name, names()))
+}

@@ -1,0 +1,97 @@
+//! Losses that attach to any training method.
+//!
+//! The trainer hands a plug-in the taps of every batch and adds what it answers. `none` answers nothing, so that a run with it is
+//! the host's own, bit for bit.
+
+mod negscale;
+
+use crate::hosts::Tap;
+use crate::{Error, Result, settings};
+use ::negscale::{Settings, Taxonomy};
+use burn::tensor::Tensor;
+
+/// What a plug-in adds to the loss of a batch.
+#[derive(Debug, Clone)]
+pub struct Added {
+    /// To be added, with gradients.
+    pub loss: Tensor<1>,
+    /// Its parts, as reported; without weights.
+    pub terms: Vec<(&'static str, f64)>,
+}
+
+/// A loss that attaches to any host.
+pub trait Plugin: Send {
+    /// What is to be added for a tap, if anything. `batch` counts all batches of the run.
+    fn attach(&mut self, tap: &Tap, batch: u64) -> Result<Option<Added>>;
+
+    /// Whether it acts while the host warms up.
+    fn acts_during_warm_up(&self) -> bool;
+
+    /// Whether it still needs a class tree.
+    fn wants_tree(&self) -> bool;
+
+    /// Hands it the class tree.
+    fn set_tree(&mut self, tree: &Taxonomy) -> Result<()>;
+
+    /// What it must know to go on after a stop, as text.
+    fn state(&self) -> Result<String>;
+
+    /// Takes up a state saved by [`state`](Self::state).
+    fn restore(&mut self, state: &str) -> Result<()>;
+}
+
+/// A plug-in by name.
+#[derive(Debug, Clone, Copy)]
+pub struct PluginCard {
+    /// Name to ask for it by.
+    pub id: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What it changes in the settings of NegScale, or `None` for no plug-in at all.
+    preset: Option<fn(Settings) -> Settings>,
+}
+
+/// All plug-ins.
+pub const PLUGINS: &[PluginCard] = &[
+    PluginCard { id: "none", about: "nothing is added: the host alone", preset: None },
+    PluginCard { id: "negscale", about: "SNOP and DCSA", preset: Some(|settings| settings) },
+    PluginCard {
+        id: "no-snop",
+        about: "ablation: DCSA alone",
+        preset: Some(|settings| Settings { snop: false, ..settings }),
+    },
+    PluginCard {
+        id: "no-dcsa",
+        about: "ablation: SNOP alone",
+        preset: Some(|settings| Settings { dcsa: false, ..settings }),
+    },
+    PluginCard {
+        id: "random-pairs",
+        about: "ablation: unrelated pairs drawn at random",
+        preset: Some(|settings| Settings { pairs: ::negscale::PairSource::Random, ..settings }),
+    },
+];
+
+/// Names of all plug-ins.
+pub fn names() -> Vec<&'static str> {
+    PLUGINS.iter().map(|card| card.id).collect()
+}
+
+/// The card of a plug-in.
+pub fn card(name: &str) -> Result<&'static PluginCard> {
+    PLUGINS.iter().find(|card| card.id == name).ok_or_else(|| Error::unknown("plug-in", name, names()))
+}
+
+impl PluginCard {
+    /// Whether it is one at all.
+    pub fn attaches(&self) -> bool {
+        self.preset.is_some()
+    }
+
+    /// The plug-in with these settings of the table `[negscale]`.
+    pub fn build(&self, table: &toml::Table) -> Result<Option<Box<dyn Plugin>>> {
+        let settings: Settings = settings::read("negscale", table)?;
+        let settings = settings.checked()?;
+        Ok(self.preset.map(|preset| Box::new(negscale::Attached::new(preset(settings))) as Box<dyn Plugin>))
+    }
+}

@@ -1,0 +1,40 @@
+//! Settings as tables: what a struct's defaults look like in a recipe, and back.
+
+use crate::nearest::nearest;
+use crate::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A struct of settings as a TOML table; what TOML cannot hold (an absent value) is left out.
+pub fn table(settings: &impl Serialize) -> toml::Table {
+    toml::Table::try_from(settings).unwrap_or_default()
+}
+
+/// Settings from a table that holds some of them; the others take their defaults. An unknown key is an error that
+/// names the nearest one.
+pub fn read<T: Serialize + DeserializeOwned + Default>(place: &str, given: &toml::Table) -> Result<T> {
+    let known = table(&T::default());
+    check_keys(place, given, known.keys().map(String::as_str))?;
+    given.clone().try_into().map_err(|error| Error::Settings {
+        place: format!("[{place}]"),
+        problem: error.message().trim().to_owned(),
+    })
+}
+
+/// Refuses keys that are not among the known ones.
+pub fn check_keys<'a>(
+    place: &str,
+    given: &toml::Table,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Result<()> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let Some(unknown) = given.keys().find(|key| !known.contains(&key.as_str())) else { return Ok(()) };
+    let hint = match nearest(unknown, known.iter().copied()).first() {
+        Some(near) => format!("did you mean `{near}`? All keys: {}", known.join(", ")),
+        None => "it has no settings".to_owned(),
+    };
+    Err(Error::Settings {
+        place: format!("[{place}]"),
+        problem: format!("there is no key `{unknown}`; {hint}"),
+    })
+}

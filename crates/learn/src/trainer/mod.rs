@@ -1,0 +1,448 @@
+//! The trainer: owns loop, networks, optimisers, views, plug-ins, evaluation and checkpoints of a run; hosts only plan
+//! epochs and judge batches.
+//!
+//! An epoch goes: the host plans; for every turn of the plan and every batch of the turn the host gives a loss, plug-ins add
+//! to it, the turn's networks take a step; then the networks are run over all samples in evaluation mode, which fills the
+//! [`Ledger`] and the epoch's record.
+//!
+//! [`Trainer::save`] gives everything as bytes, at any batch; a trainer made from the same task and settings that
+//! [`Trainer::restore`]s them goes on bit for bit as the first one would have. Results do not depend on the number of
+//! threads. Work inside a rayon pool (`rayon::scope`), so that a parallel step wakes the other threads only.
+
+/// The scene of a trainer; a macro, because a method would borrow all of it.
+macro_rules! scene {
+    ($trainer:ident) => {
+        Scene {
+            epoch: Epoch { number: $trainer.position.epoch, of: $trainer.settings.epochs },
+            team: &$trainer.team,
+            tapped: $trainer.plugin.is_some(),
+            loader: &$trainer.train.loader,
+            ledger: &mut $trainer.train.ledger,
+            scans: &$trainer.scans,
+            device: &$trainer.device,
+            seed: $trainer.settings.seed,
+            stop: &$trainer.stop,
+        }
+    };
+}
+
+mod checkpoint;
+mod scan;
+mod scene;
+mod settings;
+mod state;
+mod task;
+mod team;
+mod tensor;
+
+pub use scan::{Scan, accuracy};
+pub use scene::Scene;
+pub use settings::{TrainSettings, devices, open_device};
+pub use task::{Task, Tree};
+pub use team::Team;
+
+use crate::hosts::{self, Batch, Beliefs, Card, Epoch, Facts, Host, Judges, Kind, Plan};
+use crate::ledger::{Ledger, Verdict};
+use crate::model::{Model, Preparation};
+use crate::nets::Network;
+use crate::optim::Optimiser;
+use crate::plugins::{self, Plugin};
+use crate::schedule::Moment;
+use crate::{Error, Result, audit};
+use burn::module::Module;
+use burn::tensor::Device;
+use negscale::Taxonomy;
+use negscale_data::{Loader, View};
+use negscale_report::EpochRecord;
+use scan::scan;
+use scene::Scans;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+use task::Shown;
+use tensor::to_part;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Position {
+    epoch: usize,
+    /// The plan of the epoch, once there is one.
+    plan: Option<Plan>,
+    turn: usize,
+    batch: usize,
+    /// Batches since training began.
+    batches: u64,
+    /// Sum and count of every term of the loss in this epoch.
+    sums: BTreeMap<String, (f64, u64)>,
+    /// Seconds spent in this epoch so far.
+    seconds: f64,
+    /// Learning rate of the last step.
+    learning_rate: f64,
+}
+
+/// What is going on, for whoever watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The epoch, from 0.
+    pub epoch: usize,
+    /// How many epochs.
+    pub epochs: usize,
+    /// Batches of this epoch that are done, if the turns before were as long as this one.
+    pub done: usize,
+    /// Batches of this epoch, if all turns are as long as this one.
+    pub of: usize,
+    /// Mean of every term of the loss in this epoch so far.
+    pub losses: &'a BTreeMap<String, (f64, u64)>,
+}
+
+/// How a call of [`Trainer::epoch`] ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The epoch is over.
+    Finished(Box<EpochRecord>),
+    /// It was asked to stop. `save` says whether the state is worth saving: otherwise the last saved one is the same.
+    Stopped {
+        /// Whether anything happened that is not saved.
+        save: bool,
+    },
+}
+
+/// A training run.
+pub struct Trainer {
+    settings: TrainSettings,
+    card: &'static Card,
+    classes: Vec<String>,
+    preparation: Preparation,
+    host: Box<dyn Host>,
+    plugin: Option<Box<dyn Plugin>>,
+    tree: Tree,
+    team: Team,
+    train: Shown,
+    held_out: Option<Shown>,
+    tests: Vec<Shown>,
+    device: Device,
+    scans: Scans,
+    position: Position,
+    stop: Arc<AtomicBool>,
+}
+
+impl Trainer {
+    /// A run at its begin.
+    pub fn new(task: Task, settings: TrainSettings) -> Result<Self> {
+        let settings = settings.checked()?;
+        let card = hosts::card(&settings.host)?;
+        let Task { train, test, second_test, preparation, tree, noise } = task;
+        let classes = train.classes().to_vec();
+        tree.check(&train)?;
+        let (train, held_out) = task::divide(train, settings.validation, settings.seed)?;
+        let shown = |(dataset, numbers)| Shown::new(dataset, numbers, &preparation, &settings);
+        let train = shown(train)?;
+        let facts = Facts {
+            kind: match preparation {
+                Preparation::Images(_) => Kind::Images,
+                Preparation::Features(_) => Kind::Features,
+            },
+            classes: classes.len(),
+            samples: train.len(),
+            epochs: settings.epochs,
+            batch: settings.batch,
+            noise,
+        };
+        let host = (card.build)(&settings.host_settings, &facts)?;
+        let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
+        if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
+            plugin.set_tree(tree)?;
+        }
+        let device = open_device(&settings.device)?;
+        let learning = device.clone().autodiff();
+        let nets = (0..card.nets).map(|number| {
+            Network::build(&settings.spec(preparation.input(), classes.len(), number)?, &learning)
+        });
+        let nets = nets.collect::<Result<Vec<_>>>()?;
+        let team = Team::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
+        let held_out = held_out.map(shown).transpose()?;
+        let tests = test.into_iter().chain(second_test);
+        let tests = tests.map(|test| shown(task::all(test))).collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            card,
+            classes,
+            preparation,
+            host,
+            plugin,
+            tree,
+            team,
+            train,
+            held_out,
+            tests,
+            device,
+            scans: Scans::default(),
+            position: Position::default(),
+            stop: Arc::default(),
+            settings,
+        })
+    }
+
+    /// Set it to stop after the batch at hand.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    /// Epochs that are over.
+    pub fn epochs_done(&self) -> usize {
+        self.position.epoch
+    }
+
+    /// Whether all epochs are over.
+    pub fn is_finished(&self) -> bool {
+        self.position.epoch >= self.settings.epochs
+    }
+
+    /// Batches since training began.
+    pub fn batches_done(&self) -> u64 {
+        self.position.batches
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &TrainSettings {
+        &self.settings
+    }
+
+    /// The class tree in use, if there is one by now.
+    pub fn tree(&self) -> Option<&Taxonomy> {
+        self.tree.taxonomy()
+    }
+
+    /// The networks.
+    pub fn team(&self) -> &Team {
+        &self.team
+    }
+
+    /// Runs the rest of the epoch, calling `watch` after every batch.
+    pub fn epoch(&mut self, mut watch: impl FnMut(Progress)) -> Result<Outcome> {
+        let begun = Instant::now();
+        let before = self.position.seconds;
+        if self.position.plan.is_none() {
+            match self.plan() {
+                Err(Error::Interrupted) => return Ok(Outcome::Stopped { save: false }),
+                other => self.position.plan = Some(other?),
+            }
+        }
+        let plan = self.position.plan.clone().unwrap_or_default();
+        let mut over = true;
+        while over && self.position.turn < plan.turns.len() {
+            over = self.turn(&plan, &mut watch)?;
+            self.position.seconds = before + begun.elapsed().as_secs_f64();
+        }
+        let record = if over { self.evaluate(&plan) } else { Err(Error::Interrupted) };
+        match record {
+            Err(Error::Interrupted) => Ok(Outcome::Stopped { save: true }),
+            record => {
+                let mut record = record?;
+                record.seconds = before + begun.elapsed().as_secs_f64();
+                let Position { epoch, batches, learning_rate, .. } = self.position;
+                self.position = Position { epoch: epoch + 1, batches, learning_rate, ..Position::default() };
+                Ok(Outcome::Finished(Box::new(record)))
+            }
+        }
+    }
+
+    fn plan(&mut self) -> Result<Plan> {
+        let plan = self.host.plan(&mut scene!(self))?;
+        let nets = self.team.len();
+        let misfit = plan.turns.iter().flat_map(|turn| &turn.trains).find(|&&net| net >= nets);
+        match misfit {
+            None => Ok(plan),
+            Some(net) => Err(Error::Settings {
+                place: format!("of `{}`", self.card.id),
+                problem: format!("its plan trains network {net}; its card has {nets}"),
+            }),
+        }
+    }
+
+    /// Runs the rest of a turn; false if it was asked to stop.
+    fn turn(&mut self, plan: &Plan, watch: &mut impl FnMut(Progress)) -> Result<bool> {
+        let (number, turns) = (self.position.turn, plan.turns.len());
+        let turn = &plan.turns[number];
+        let loader = self.train.loader.showing(turn.views.clone(), turn.batch, turn.drop_last)?;
+        let shape = loader.item_shape();
+        // Every turn of every epoch has an order and views of its own.
+        let stream = (self.position.epoch as u64) << 8 | number as u64;
+        let batches = loader.resume(stream, &turn.order, self.position.batch)?;
+        let steps = batches.total();
+        let device = self.device.clone().autodiff();
+        for loaded in batches {
+            let loaded = loaded?;
+            let batch = Batch {
+                turn: number,
+                step: loaded.number,
+                steps,
+                labelled: to_part(&loaded, &shape, &device),
+                unlabelled: loaded.unlabelled().map(|part| to_part(part, &shape, &device)),
+            };
+            drop(loaded);
+            self.step(&batch, &turn.trains, plan.warming_up)?;
+            self.position.batch += 1;
+            watch(Progress {
+                epoch: self.position.epoch,
+                epochs: self.settings.epochs,
+                done: number * steps + self.position.batch,
+                of: turns * steps,
+                losses: &self.position.sums,
+            });
+            if self.stop.load(Relaxed) {
+                return Ok(false);
+            }
+        }
+        (self.position.turn, self.position.batch) = (number + 1, 0);
+        Ok(true)
+    }
+
+    fn step(&mut self, batch: &Batch, trains: &[usize], warming_up: bool) -> Result<()> {
+        let moment = Moment {
+            epoch: self.position.epoch,
+            epochs: self.settings.epochs,
+            step: batch.step,
+            steps: batch.steps,
+        };
+        let pace = self.settings.schedule.pace(self.settings.optimiser.lr(), moment);
+        self.team.set_pace(pace)?;
+        self.position.learning_rate = pace.lr;
+        self.scans.forget();
+        let objective = self.host.objective(batch, &mut scene!(self))?;
+        let mut reported: Vec<(&str, f64)> = Vec::new();
+        for (name, value) in objective.terms {
+            reported.push((name, task::number(value)?));
+        }
+        let mut loss = objective.loss;
+        if let Some(plugin) = &mut self.plugin
+            && (!warming_up || plugin.acts_during_warm_up())
+        {
+            for tap in &objective.taps {
+                if let Some(added) = plugin.attach(tap, self.position.batches)? {
+                    loss = loss + added.loss;
+                    reported.extend(added.terms);
+                }
+            }
+        }
+        // Handles into the graph would make the update copy every parameter.
+        drop(objective.taps);
+        let value = task::number(loss.clone())?;
+        if !value.is_finite() {
+            let (epoch, batch, lr) = (self.position.epoch, batch.step, pace.lr);
+            return Err(Error::Diverged { epoch, batch, value, lr });
+        }
+        reported.push(("total", value));
+        let mut gradients = loss.backward();
+        self.team.step(trains, &mut gradients);
+        self.position.batches += 1;
+        for (name, value) in reported {
+            let (sum, count) = self.position.sums.entry(name.to_owned()).or_default();
+            (*sum, *count) = (*sum + value, *count + 1);
+        }
+        Ok(())
+    }
+
+    /// What the judging networks make of a set together, and each of them alone.
+    fn judge(&self, loader: &Loader) -> Result<(Scan, Vec<Scan>)> {
+        let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
+        let look = |net| scan(self.team.net(net), loader, View::Plain, 0, false, &self.device, &self.stop);
+        let alone = (0..judges).map(look).collect::<Result<Vec<_>>>()?;
+        Ok((sum(&alone), alone))
+    }
+
+    /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
+    fn evaluate(&mut self, plan: &Plan) -> Result<EpochRecord> {
+        let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
+        let wants_tree = self.plugin.as_ref().is_some_and(|plugin| plugin.wants_tree());
+        let scene = scene!(self);
+        let first =
+            if wants_tree { scene.scan_features(0, View::Plain) } else { scene.scan(0, View::Plain) }?;
+        let others = (1..judges).map(|net| scene.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
+        let seen = sum([&first].into_iter().chain(&others).map(Arc::as_ref));
+        let grown =
+            wants_tree.then(|| self.tree.grow(&self.classes, &first, &self.train.given)).transpose()?;
+        let held_out = self.held_out.as_ref().map(|held_out| self.judge(&held_out.loader)).transpose()?;
+        let tests = self.tests.iter().map(|test| self.judge(&test.loader)).collect::<Result<Vec<_>>>()?;
+
+        let mut record = EpochRecord::new(self.position.epoch as u64, 0.0, self.position.learning_rate);
+        let means = self.position.sums.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64));
+        record.losses = means.collect();
+        record.more = plan.notes.clone();
+        if let (Some(plugin), Some(tree)) = (&mut self.plugin, grown) {
+            plugin.set_tree(&tree)?;
+            self.tree = Tree::Grown(tree);
+        }
+        let beliefs = self.card.beliefs;
+        self.train.enter(&seen, self.position.epoch, beliefs)?;
+        if let (Some(shown), Some((scan, _))) = (&mut self.held_out, &held_out) {
+            // Hosts never see these samples, so what is believed of them is what is predicted.
+            shown.enter(scan, self.position.epoch, Beliefs::Predictions)?;
+            record.validation_accuracy = accuracy(&scan.predictions(), &shown.given);
+        }
+        self.train.compare(&seen.predictions(), &mut record);
+        for (which, (test, (together, alone))) in self.tests.iter().zip(&tests).enumerate() {
+            let right = accuracy(&together.predictions(), &test.given);
+            if which == 0 {
+                record.test_accuracy = right;
+            } else {
+                record.more.extend(right.map(|right| ("second test accuracy".to_owned(), right)));
+            }
+            let name = if which == 0 { "test" } else { "second test" };
+            if let Some(top) = together.top(5, &test.given) {
+                record.more.insert(format!("{name} top-5"), top);
+            }
+            for (net, scan) in alone.iter().enumerate().filter(|_| alone.len() > 1) {
+                let right = accuracy(&scan.predictions(), &test.given);
+                record.more.extend(right.map(|right| (format!("{name} net {}", net + 1), right)));
+            }
+        }
+        let verdicts = self.train.ledger.verdicts(&self.settings.verdict)?;
+        let clean: Vec<f64> = verdicts.iter().map(|verdict| verdict.clean_probability).collect();
+        record.noise_estimate =
+            (!clean.is_empty()).then(|| clean.iter().map(|w| 1.0 - w).sum::<f64>() / clean.len() as f64);
+        if let Some(truth) = &self.train.truth {
+            let right: Vec<bool> = truth.iter().zip(&self.train.given).map(|(t, g)| t == g).collect();
+            record.separation_auc = audit::area_under_curve(&clean, &right);
+        }
+        Ok(record)
+    }
+
+    /// What is believed of every sample of the data as it came, those held out included.
+    pub fn ledger(&self) -> Result<Ledger> {
+        let parts = [Some(&self.train), self.held_out.as_ref()];
+        let parts: Vec<_> = parts.into_iter().flatten().map(|s| (&s.ledger, s.numbers.as_slice())).collect();
+        Ledger::merge(&parts)
+    }
+
+    /// The verdict on every sample of the data as it came.
+    pub fn verdicts(&self) -> Result<Vec<Verdict>> {
+        self.ledger()?.verdicts(&self.settings.verdict)
+    }
+
+    /// What is predicted for the samples of the test set, or nothing without one.
+    pub fn test_predictions(&self) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
+        let Some(test) = self.tests.first() else { return Ok(None) };
+        Ok(Some((self.judge(&test.loader)?.0.predictions(), test.given.clone())))
+    }
+
+    /// What is predicted for the training samples, and their labels as given.
+    pub fn train_predictions(&self) -> Result<(Vec<u32>, Vec<u32>)> {
+        Ok((self.judge(&self.train.loader)?.0.predictions(), self.train.given.clone()))
+    }
+
+    /// The trained model; `about` is text for people.
+    pub fn model(&self, about: BTreeMap<String, String>) -> Result<Model> {
+        let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
+        let nets = (0..judges).map(|net| self.team.net(net).valid()).collect();
+        Model::new(nets, self.classes.clone(), self.preparation.clone(), about)
+    }
+}
+
+/// The sum of logits.
+fn sum<'a>(scans: impl IntoIterator<Item = &'a Scan>) -> Scan {
+    let mut scans = scans.into_iter();
+    let mut total = scans.next().cloned().unwrap_or_default();
+    scans.for_each(|scan| total.add(scan));
+    total
+}

@@ -1,0 +1,147 @@
+//! A pass over a whole set in evaluation mode: features, logits, losses, probabilities.
+
+use super::tensor::to_samples;
+use crate::nets::{Network, Pass};
+use crate::{Error, Result};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use negscale_data::{Loader, Order, View};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What a network makes of every sample, in order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scan {
+    /// Number of classes C.
+    pub classes: usize,
+    /// N x C.
+    pub logits: Vec<f32>,
+    /// Size d of the features.
+    pub dim: usize,
+    /// N x d, or empty if they were not asked for.
+    pub features: Vec<f32>,
+}
+
+impl Scan {
+    /// How many samples.
+    pub fn len(&self) -> usize {
+        self.logits.len() / self.classes.max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.logits.is_empty()
+    }
+
+    /// Softmax of the logits, N x C.
+    pub fn probabilities(&self) -> Vec<f32> {
+        let mut probabilities = vec![0.0; self.logits.len()];
+        let rows = self.logits.par_chunks(self.classes).zip(probabilities.par_chunks_mut(self.classes));
+        rows.with_min_len(64).for_each(|(logits, row)| {
+            let (largest, sum) = scale(logits);
+            for (p, &logit) in row.iter_mut().zip(logits) {
+                *p = ((f64::from(logit) - largest).exp() / sum) as f32;
+            }
+        });
+        probabilities
+    }
+
+    /// Cross-entropy of every sample on its label.
+    pub fn losses(&self, labels: &[u32]) -> Vec<f32> {
+        let rows = self.logits.par_chunks(self.classes).zip(labels);
+        let loss = |(logits, &label): (&[f32], &u32)| {
+            let (largest, sum) = scale(logits);
+            (largest + sum.ln() - f64::from(logits[label as usize])) as f32
+        };
+        rows.with_min_len(64).map(loss).collect()
+    }
+
+    /// The class with the largest logit of every sample, the first among equals.
+    pub fn predictions(&self) -> Vec<u32> {
+        self.logits.chunks(self.classes).map(first_largest).collect()
+    }
+
+    /// Share of samples whose label is among the `k` classes with the largest logits (equals counting as larger); nothing if
+    /// there are not more classes.
+    pub fn top(&self, k: usize, labels: &[u32]) -> Option<f64> {
+        if self.classes <= k || labels.is_empty() {
+            return None;
+        }
+        let is_among = |(logits, label): &(&[f32], &u32)| {
+            let own = logits[**label as usize];
+            logits.iter().filter(|&&logit| logit >= own).count() <= k
+        };
+        let among = self.logits.chunks(self.classes).zip(labels).filter(is_among).count();
+        Some(among as f64 / labels.len() as f64)
+    }
+
+    /// Adds the logits of another network.
+    pub fn add(&mut self, other: &Scan) {
+        self.logits.iter_mut().zip(&other.logits).for_each(|(sum, logit)| *sum += logit);
+    }
+}
+
+/// The largest logit, and the sum of exponentials relative to it.
+fn scale(logits: &[f32]) -> (f64, f64) {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max).into();
+    (largest, logits.iter().map(|&logit| (f64::from(logit) - largest).exp()).sum())
+}
+
+/// Index of the largest value, the first among equals.
+pub(super) fn first_largest(row: &[f32]) -> u32 {
+    let mut best = 0;
+    for (at, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = at;
+        }
+    }
+    best as u32
+}
+
+/// Share of predictions that equal the labels; nothing if there are none.
+pub fn accuracy(predictions: &[u32], labels: &[u32]) -> Option<f64> {
+    let right = predictions.iter().zip(labels).filter(|(p, l)| p == l).count();
+    (!labels.is_empty()).then(|| right as f64 / labels.len() as f64)
+}
+
+/// How many samples a pass takes at a time.
+const BATCH: usize = 256;
+
+/// Runs a network over a set. `stream` tells apart the random views of several scans.
+pub(super) fn scan(
+    net: &Network,
+    loader: &Loader,
+    view: View,
+    stream: u64,
+    with_features: bool,
+    device: &Device,
+    stop: &AtomicBool,
+) -> Result<Scan> {
+    let net = net.valid();
+    let loader = loader.showing(vec![view], BATCH, false)?;
+    let shape = loader.item_shape();
+    let mut scan = Scan {
+        classes: net.spec().classes,
+        logits: Vec::new(),
+        dim: net.feature_size(),
+        features: Vec::new(),
+    };
+    for batch in loader.epoch(stream, &Order::Sequential)? {
+        if stop.load(Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let batch = batch?;
+        let samples = to_samples(&batch.views[0], batch.len(), &shape, device);
+        let out = net.forward(samples, &Pass::evaluate())?;
+        scan.logits.extend(read(out.logits, "logits")?);
+        if with_features {
+            scan.features.extend(read(out.features, "features")?);
+        }
+    }
+    Ok(scan)
+}
+
+fn read(tensor: Tensor<2>, what: &str) -> Result<Vec<f32>> {
+    let values = tensor.try_into_vec_as::<f32>();
+    values.map_err(|error| Error::Values { path: what.into(), reason: error.to_string() })
+}

@@ -1,0 +1,95 @@
+//! What a host can see and use while it plans and judges batches.
+
+use super::scan::{Scan, scan};
+use super::team::Team;
+use crate::Result;
+use crate::hosts::{Batch, Epoch};
+use crate::ledger::Ledger;
+use burn::tensor::Device;
+use negscale_data::draw::{Draw, Purpose};
+use negscale_data::{Loader, View};
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Scans of the training set that hold until a network takes a step.
+#[derive(Debug, Default)]
+pub(super) struct Scans(Mutex<BTreeMap<usize, Arc<Scan>>>);
+
+impl Scans {
+    /// The scan of a network in the plain view, made if it is not there.
+    pub(super) fn plain(
+        &self,
+        net: usize,
+        team: &Team,
+        loader: &Loader,
+        with_features: bool,
+        device: &Device,
+        stop: &AtomicBool,
+    ) -> Result<Arc<Scan>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.get(&net)
+            && (!with_features || !kept.features.is_empty())
+        {
+            return Ok(kept.clone());
+        }
+        let made = Arc::new(scan(team.net(net), loader, View::Plain, 0, with_features, device, stop)?);
+        kept.insert(net, made.clone());
+        Ok(made)
+    }
+
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// What a host works with.
+pub struct Scene<'a> {
+    /// Which epoch.
+    pub epoch: Epoch,
+    /// The networks.
+    pub team: &'a Team,
+    /// What is believed of every training sample.
+    pub ledger: &'a mut Ledger,
+    /// Whether a plug-in waits for taps: one that needs a pass of its own can be spared otherwise.
+    pub tapped: bool,
+    pub(super) loader: &'a Loader,
+    pub(super) scans: &'a Scans,
+    pub(super) device: &'a Device,
+    pub(super) seed: u64,
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Scene<'_> {
+    /// What a network makes of every training sample: logits, losses, probabilities. In the plain view this is often there
+    /// already; a random view is drawn anew for every epoch and network.
+    pub fn scan(&self, net: usize, view: View) -> Result<Arc<Scan>> {
+        self.look(net, view, false)
+    }
+
+    /// As [`scan`](Self::scan), with features.
+    pub fn scan_features(&self, net: usize, view: View) -> Result<Arc<Scan>> {
+        self.look(net, view, true)
+    }
+
+    fn look(&self, net: usize, view: View, with_features: bool) -> Result<Arc<Scan>> {
+        if matches!(view, View::Plain | View::Identity) {
+            return self.scans.plain(net, self.team, self.loader, with_features, self.device, self.stop);
+        }
+        // Apart from the streams of training, which count turns in the lowest byte.
+        let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
+        let net = self.team.net(net);
+        Ok(Arc::new(scan(net, self.loader, view, stream, with_features, self.device, self.stop)?))
+    }
+
+    /// Random numbers for a batch; `which` tells apart several needs of a host.
+    pub fn draw(&self, batch: &Batch, which: u64) -> Draw {
+        let place = (self.epoch.number as u64) << 8 | batch.turn as u64;
+        Draw::numbered(self.seed, Purpose::Method, which << 8, place, batch.step as u64)
+    }
+
+    /// The device that tensors live on.
+    pub fn device(&self) -> &Device {
+        self.device
+    }
+}

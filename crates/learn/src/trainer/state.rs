@@ -1,0 +1,116 @@
+//! Saving a run and going on with it.
+
+use super::checkpoint::Contents;
+use super::task::Shown;
+use super::{Position, Trainer, Tree};
+use crate::hosts::State;
+use crate::optim;
+use crate::{Error, Result};
+use negscale::Taxonomy;
+use std::collections::BTreeMap;
+
+/// An optimiser's state without its arrays.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Paces {
+    rule: String,
+    pace: optim::Pace,
+    counters: BTreeMap<String, u64>,
+}
+
+/// Moves arrays below a prefix out of a map.
+fn below<T>(map: &mut BTreeMap<String, T>, prefix: &str) -> BTreeMap<String, T> {
+    let names: Vec<String> = map.keys().filter(|name| name.starts_with(prefix)).cloned().collect();
+    let moved =
+        names.into_iter().filter_map(|name| Some((name[prefix.len()..].to_owned(), map.remove(&name)?)));
+    moved.collect()
+}
+
+fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()> {
+    let (epochs, [targets, clean, losses]) = shown.ledger.arrays();
+    contents.put(&format!("{name}/epochs"), &epochs)?;
+    for (part, array) in [("targets", targets), ("clean", clean), ("losses", losses)] {
+        contents.floats.insert(format!("{name}/{part}"), array);
+    }
+    Ok(())
+}
+
+fn restore_ledger(contents: &mut Contents, name: &str, shown: &mut Shown) -> Result<()> {
+    let epochs: Vec<u64> = contents.get(&format!("{name}/epochs"))?;
+    let mut take = |part: &str| contents.take_floats(&format!("{name}/{part}"));
+    let arrays = [take("targets")?, take("clean")?, take("losses")?];
+    shown.ledger.restore(&epochs, arrays)
+}
+
+impl Trainer {
+    /// Everything that this run needs to go on, in a form that tells whether it is whole. `stamp` names the run: the same must be
+    /// given to [`restore`](Self::restore).
+    pub fn save(&self, stamp: &str) -> Result<Vec<u8>> {
+        let mut contents = Contents::default();
+        contents.put("stamp", &stamp)?;
+        contents.put("position", &self.position)?;
+        contents.put("passes", &self.team.passes())?;
+        for number in 0..self.team.len() {
+            for (entry, values) in self.team.net(number).read()? {
+                contents.floats.insert(format!("net{number}/{}", entry.path), values);
+            }
+            let optim::State { rule, pace, arrays, counters } = self.team.optimiser(number).state()?;
+            contents.put(&format!("optimiser{number}"), &Paces { rule, pace, counters })?;
+            for (name, values) in arrays {
+                contents.floats.insert(format!("optimiser{number}/{name}"), values);
+            }
+        }
+        save_ledger(&mut contents, "ledger", &self.train)?;
+        if let Some(held_out) = &self.held_out {
+            save_ledger(&mut contents, "held-out", held_out)?;
+        }
+        let State { floats, whole } = self.host.state();
+        contents.floats.extend(floats.into_iter().map(|(name, array)| (format!("host/{name}"), array)));
+        contents.whole.extend(whole.into_iter().map(|(name, array)| (format!("host/{name}"), array)));
+        let grown = if let Tree::Grown(tree) = &self.tree { Some(tree.to_tsv()) } else { None };
+        contents.put("tree", &grown)?;
+        let plugin = self.plugin.as_ref().map(|plugin| plugin.state()).transpose()?;
+        contents.put("plugin", &plugin)?;
+        contents.encode()
+    }
+
+    /// Goes on where a run of the same task and settings was saved; `origin` names the bytes in errors. After an error the
+    /// trainer may be half restored and must not be used.
+    pub fn restore(&mut self, bytes: &[u8], stamp: &str, origin: &str) -> Result<()> {
+        let mut contents = Contents::decode(bytes, origin)?;
+        let saved: String = contents.get("stamp")?;
+        if saved != stamp {
+            let problem = "it belongs to a run with other data, settings or program version".to_owned();
+            return Err(Error::Checkpoint { origin: origin.into(), problem });
+        }
+        let position: Position = contents.get("position")?;
+        self.team.set_passes(contents.get("passes")?);
+        for number in 0..self.team.len() {
+            let Paces { rule, pace, counters } = contents.get(&format!("optimiser{number}"))?;
+            let arrays = below(&mut contents.floats, &format!("optimiser{number}/"));
+            let state = optim::State { rule, pace, arrays, counters };
+            let mut values = below(&mut contents.floats, &format!("net{number}/"));
+            self.team.restore(number, |path| values.remove(path), &state)?;
+        }
+        restore_ledger(&mut contents, "ledger", &mut self.train)?;
+        if let Some(held_out) = &mut self.held_out {
+            restore_ledger(&mut contents, "held-out", held_out)?;
+        }
+        let floats = below(&mut contents.floats, "host/");
+        self.host.restore(State { floats, whole: below(&mut contents.whole, "host/") })?;
+        let grown: Option<String> = contents.get("tree")?;
+        if let Some(text) = grown {
+            let tree = Taxonomy::from_tsv("learnt", &text)?;
+            if let Some(plugin) = &mut self.plugin {
+                plugin.set_tree(&tree)?;
+            }
+            self.tree = Tree::Grown(tree);
+        }
+        let state: Option<String> = contents.get("plugin")?;
+        if let (Some(plugin), Some(state)) = (&mut self.plugin, state) {
+            plugin.restore(&state)?;
+        }
+        self.scans.forget();
+        self.position = position;
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! What is to be learnt, and the sets it is learnt from and judged by.
+
+use super::scan::{Scan, accuracy};
+use super::settings::TrainSettings;
+use crate::hosts::Beliefs;
+use crate::ledger::{Ledger, Samples};
+use crate::model::Preparation;
+use crate::{Error, Result};
+use burn::tensor::Tensor;
+use negscale::Taxonomy;
+use negscale::taxonomy::{LearntSettings, class_means};
+use negscale_data::draw::{Draw, Purpose};
+use negscale_data::{Dataset, Loader, LoaderSettings};
+use negscale_report::EpochRecord;
+
+/// Where the class tree comes from.
+#[derive(Debug, Clone)]
+pub enum Tree {
+    /// It is there.
+    Given(Taxonomy),
+    /// It grows from the mean features of the classes after the first epoch; until then the plug-in rests.
+    Learnt(LearntSettings),
+    /// It has grown in this run.
+    Grown(Taxonomy),
+}
+
+impl Tree {
+    /// The tree, if there is one.
+    pub fn taxonomy(&self) -> Option<&Taxonomy> {
+        match self {
+            Tree::Given(tree) | Tree::Grown(tree) => Some(tree),
+            Tree::Learnt(_) => None,
+        }
+    }
+
+    /// Refuses data that the tree cannot be used for.
+    pub(super) fn check(&self, data: &Dataset) -> Result<()> {
+        let classes = data.classes().len();
+        let problem = match self {
+            Tree::Given(tree) | Tree::Grown(tree) => {
+                if tree.classes() == classes {
+                    return Ok(());
+                }
+                format!("the class tree `{}` has {} classes, the data {classes}", tree.name(), tree.classes())
+            }
+            Tree::Learnt(_) => {
+                let empty = (0..classes).find(|&class| !data.given().contains(&(class as u32)));
+                let Some(empty) = empty else { return Ok(()) };
+                let name = &data.classes()[empty];
+                format!(
+                    "no sample is labelled `{name}`, so a class tree cannot be learnt; give one, or leave the class out"
+                )
+            }
+        };
+        Err(Error::Settings { place: "tree".into(), problem })
+    }
+
+    /// The tree that the features of the classes suggest.
+    pub(super) fn grow(&self, classes: &[String], scan: &Scan, given: &[u32]) -> Result<Taxonomy> {
+        let settings = if let Tree::Learnt(settings) = self { *settings } else { LearntSettings::default() };
+        let labels: Vec<usize> = given.iter().map(|&label| label as usize).collect();
+        let means = class_means(classes, &scan.features, scan.dim, &labels)?;
+        Ok(Taxonomy::learnt(classes, &means, &settings)?)
+    }
+}
+
+/// What is to be learnt.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Samples with labels as given, wrong ones among them; the truth only where it is known, and only for judging.
+    pub train: Dataset,
+    /// To be judged by.
+    pub test: Option<Dataset>,
+    /// A second test set.
+    pub second_test: Option<Dataset>,
+    /// How items become the network's input.
+    pub preparation: Preparation,
+    /// The class tree of the plug-in.
+    pub tree: Tree,
+    /// The noise that was laid over the data, as its text.
+    pub noise: Option<String>,
+}
+
+/// A set with its loader.
+pub(super) struct Shown {
+    pub loader: Loader,
+    pub given: Vec<u32>,
+    pub truth: Option<Vec<u32>>,
+    pub ledger: Ledger,
+    /// Numbers of the samples in the data as it came.
+    pub numbers: Vec<u32>,
+}
+
+impl Shown {
+    pub fn new(
+        dataset: Dataset,
+        numbers: Vec<u32>,
+        preparation: &Preparation,
+        settings: &TrainSettings,
+    ) -> Result<Self> {
+        let loading =
+            LoaderSettings { seed: settings.seed, threads: settings.threads, ..LoaderSettings::default() };
+        Ok(Self {
+            loader: preparation.loader(&dataset, loading)?,
+            ledger: Ledger::new(dataset.given(), dataset.classes().len(), settings.recent)?,
+            given: dataset.given().to_vec(),
+            truth: dataset.truth().map(<[u32]>::to_vec),
+            numbers,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Enters what a scan after an epoch says into the ledger.
+    pub fn enter(&mut self, scan: &Scan, epoch: usize, beliefs: Beliefs) -> Result<()> {
+        self.ledger.begin_epoch(epoch as u64)?;
+        self.ledger.record_losses(Samples::All, &scan.losses(&self.given))?;
+        if beliefs == Beliefs::Predictions {
+            self.ledger.set_targets(Samples::All, &scan.probabilities())?;
+        }
+        Ok(())
+    }
+
+    /// Compares predictions with labels as given and with the truth.
+    pub fn compare(&self, predictions: &[u32], record: &mut EpochRecord) {
+        record.train_accuracy = accuracy(predictions, &self.given);
+        let Some(truth) = &self.truth else { return };
+        let pick = |is_right: bool, labels: &[u32]| -> Option<f64> {
+            let chosen = (0..self.len()).filter(|&i| (self.given[i] == truth[i]) == is_right);
+            let (predicted, labels): (Vec<u32>, Vec<u32>) =
+                chosen.map(|i| (predictions[i], labels[i])).unzip();
+            accuracy(&predicted, &labels)
+        };
+        record.fit_clean = pick(true, &self.given);
+        record.fit_wrong_given = pick(false, &self.given);
+        record.fit_wrong_true = pick(false, truth);
+    }
+}
+
+/// A set with the numbers of its samples.
+pub(super) type Numbered = (Dataset, Vec<u32>);
+
+/// The whole set.
+pub(super) fn all(dataset: Dataset) -> Numbered {
+    let numbers = (0..dataset.len() as u32).collect();
+    (dataset, numbers)
+}
+
+/// Divides the samples into those to train on and those held out, each in their old order.
+pub(super) fn divide(data: Dataset, share: f64, seed: u64) -> Result<(Numbered, Option<Numbered>)> {
+    let count = (share * data.len() as f64).round() as usize;
+    if data.len() <= count {
+        let problem = format!("{} samples are too few to train on", data.len());
+        return Err(Error::Settings { place: "data".into(), problem });
+    }
+    if count == 0 {
+        return Ok((all(data), None));
+    }
+    let mut order = Draw::new(seed, Purpose::HeldOut, 0, 0).permutation(data.len());
+    let mut train = order.split_off(count);
+    order.sort_unstable();
+    train.sort_unstable();
+    let part = |numbers: Vec<u32>| {
+        let chosen: Vec<usize> = numbers.iter().map(|&i| i as usize).collect();
+        Ok::<_, Error>((data.subset(&chosen)?, numbers))
+    };
+    Ok((part(train)?, Some(part(order)?)))
+}
+
+/// The value of a loss.
+pub(super) fn number(tensor: Tensor<1>) -> Result<f64> {
+    let values = tensor.detach().try_into_vec_as::<f32>();
+    let values = values.map_err(|error| Error::Values { path: "loss".into(), reason: error.to_string() })?;
+    Ok(values.first().copied().map_or(f64::NAN, f64::from))
+}

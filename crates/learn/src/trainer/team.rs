@@ -1,0 +1,137 @@
+//! The networks of a method and how they are run.
+
+use crate::Result;
+use crate::nets::{Network, Output, Pass, Samples};
+use crate::optim::Optimiser;
+use burn::module::Module;
+use burn::tensor::{Gradients, Tensor};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A network with its optimiser.
+#[derive(Debug)]
+struct Learner {
+    /// There but for the moment of its update.
+    net: Option<Network>,
+    optimiser: Optimiser,
+}
+
+/// The networks of a method.
+#[derive(Debug)]
+pub struct Team {
+    learners: Vec<Learner>,
+    seed: u64,
+    /// Passes in training mode so far: each draws dropout masks of its own.
+    passes: AtomicU64,
+}
+
+impl Team {
+    pub(super) fn new(nets: Vec<Network>, optimiser: &Optimiser, seed: u64) -> Self {
+        let learner = |net| Learner { net: Some(net), optimiser: optimiser.clone() };
+        Self { learners: nets.into_iter().map(learner).collect(), seed, passes: AtomicU64::new(0) }
+    }
+
+    /// How many networks.
+    pub fn len(&self) -> usize {
+        self.learners.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.learners.is_empty()
+    }
+
+    /// A network.
+    ///
+    /// # Panics
+    /// If there is no such network: a host asks for as many as its card says.
+    pub fn net(&self, number: usize) -> &Network {
+        match &self.learners[number].net {
+            Some(net) => net,
+            None => unreachable!("a network is away only while it is updated"),
+        }
+    }
+
+    /// A pass of training: with gradients, batch statistics move the running ones, dropout on.
+    pub fn train(&self, net: usize, samples: &Samples) -> Result<Output> {
+        self.net(net).forward(samples.clone(), &self.next_pass(net))
+    }
+
+    /// As [`train`](Self::train) with the gradient cut off, as published code does it under `no_grad` with the network in
+    /// training mode.
+    pub fn guess(&self, net: usize, samples: &Samples) -> Result<Tensor<2>> {
+        Ok(self.train(net, samples)?.logits.detach())
+    }
+
+    /// A pass with gradients that leaves no trace: batch statistics, running ones stay, no dropout mask is used up. For
+    /// taps that need a pass of their own.
+    pub fn rehearse(&self, net: usize, samples: &Samples) -> Result<Output> {
+        let pass = Pass::rehearse(self.stream(net), self.passes.load(Relaxed));
+        self.net(net).forward(samples.clone(), &pass)
+    }
+
+    /// A pass in evaluation mode without gradients: how a peer is asked.
+    pub fn watch(&self, net: usize, samples: &Samples) -> Result<Output> {
+        let out = self.net(net).valid().forward(inner(samples.clone()), &Pass::evaluate())?;
+        Ok(Output { features: Tensor::from_inner(out.features), logits: Tensor::from_inner(out.logits) })
+    }
+
+    /// The pass of the next training step, for what [`train`](Self::train) does not do.
+    pub fn next_pass(&self, net: usize) -> Pass {
+        Pass::train(self.stream(net), self.passes.fetch_add(1, Relaxed))
+    }
+
+    /// Each network drops values of its own.
+    fn stream(&self, net: usize) -> u64 {
+        self.seed ^ (net as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// Sets the pace of all optimisers.
+    pub(super) fn set_pace(&mut self, pace: crate::optim::Pace) -> Result<()> {
+        self.learners.iter_mut().try_for_each(|learner| learner.optimiser.set_pace(pace))?;
+        Ok(())
+    }
+
+    /// A step of these networks along their gradients.
+    pub(super) fn step(&mut self, nets: &[usize], gradients: &mut Gradients) {
+        for &number in nets {
+            let Learner { net, optimiser } = &mut self.learners[number];
+            *net = net.take().map(|net| optimiser.step(net, gradients));
+        }
+    }
+
+    pub(super) fn optimiser(&self, number: usize) -> &Optimiser {
+        &self.learners[number].optimiser
+    }
+
+    pub(super) fn passes(&self) -> u64 {
+        self.passes.load(Relaxed)
+    }
+
+    /// Puts everything back as it was saved.
+    pub(super) fn restore(
+        &mut self,
+        number: usize,
+        mut values: impl FnMut(&str) -> Option<Vec<f32>>,
+        state: &crate::optim::State,
+    ) -> Result<()> {
+        let Learner { net, optimiser } = &mut self.learners[number];
+        if let Some(old) = net.take() {
+            let new = old.replace(|entry| values(&entry.path))?;
+            optimiser.restore(state, &new)?;
+            *net = Some(new);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_passes(&mut self, passes: u64) {
+        self.passes = AtomicU64::new(passes);
+    }
+}
+
+/// Samples off the autodiff device.
+pub(super) fn inner(samples: Samples) -> Samples {
+    match samples {
+        Samples::Images(images) => Samples::Images(images.inner()),
+        Samples::Rows(rows) => Samples::Rows(rows.inner()),
+    }
+}
