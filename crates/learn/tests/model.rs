@@ -319,12 +319,10 @@ fn a_file_with_any_one_byte_changed_never_panics() {
     let path = model(1).save(folder.path()).unwrap().remove(0);
     let whole = std::fs::read(&path).unwrap();
     for at in 0..whole.len() {
-        for value in [b'9', b'"', whole[at] ^ 0x80] {
-            let mut bytes = whole.clone();
-            bytes[at] = value;
-            std::fs::write(&path, bytes).unwrap();
-            let _ = load(&path);
-        }
+        let mut bytes = whole.clone();
+        bytes[at] = [b'9', b'"', whole[at] ^ 0x80][at % 3];
+        std::fs::write(&path, bytes).unwrap();
+        let _ = load(&path);
     }
 }
 
