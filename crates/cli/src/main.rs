@@ -12,9 +12,12 @@ macro_rules! say_part {
 
 mod bench;
 mod data;
+mod eval;
 mod meter;
 mod noise;
+mod predict;
 mod source;
+mod table;
 mod tree;
 
 use clap::{Parser, Subcommand};
@@ -38,6 +41,8 @@ enum Verb {
     #[command(subcommand)]
     Data(data::Data),
     Noise(noise::Arguments),
+    Eval(eval::Arguments),
+    Predict(predict::Arguments),
     #[command(subcommand)]
     Bench(bench::Bench),
 }
@@ -47,6 +52,8 @@ fn main() -> ExitCode {
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
+        Verb::Eval(arguments) => eval::run(arguments),
+        Verb::Predict(arguments) => predict::run(arguments),
         Verb::Bench(which) => bench::run(which),
     };
     match outcome {

@@ -1,9 +1,9 @@
 //! Where data comes from: arguments that several verbs share.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use negscale_data::folders::Folders;
-use negscale_data::own::OwnOptions;
-use negscale_data::{NoiseContext, Splits, open};
+use negscale_data::own::{self, OwnOptions};
+use negscale_data::{Dataset, NoiseContext, Splits, known, open};
 use std::path::PathBuf;
 
 /// Where data is looked for.
@@ -49,16 +49,55 @@ pub struct Own {
     class_names: Option<PathBuf>,
 }
 
+impl Own {
+    fn options(&self) -> OwnOptions {
+        OwnOptions {
+            labels: self.labels.clone(),
+            label_column: self.label_column.clone(),
+            truth_column: self.truth_column.clone(),
+            test: self.test.clone(),
+            test_labels: self.test_labels.clone(),
+            class_names: self.class_names.clone(),
+            ..OwnOptions::default()
+        }
+    }
+}
+
 /// Opens a known set or the user's own.
 pub fn open_data(what: &str, place: &Place, own: &Own) -> Result<Splits> {
-    let options = OwnOptions {
-        labels: own.labels.clone(),
-        label_column: own.label_column.clone(),
-        truth_column: own.truth_column.clone(),
-        test: own.test.clone(),
-        test_labels: own.test_labels.clone(),
-        class_names: own.class_names.clone(),
-        ..OwnOptions::default()
-    };
-    Ok(open(what, &place.folders(), &options)?)
+    Ok(open(what, &place.folders(), &own.options())?)
+}
+
+/// A part of a data set.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Split {
+    /// What is learned from.
+    Train,
+    /// What is judged by.
+    Test,
+    /// A second set to judge by, such as ILSVRC12 for mini-WebVision.
+    SecondTest,
+}
+
+/// The part asked for; unasked the test part, or all there is where there is none.
+pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
+    let Splits { train, test, second_test } = splits;
+    match split {
+        None => Ok(test.unwrap_or(train)),
+        Some(Split::Train) => Ok(train),
+        Some(Split::Test) => test.with_context(|| {
+            format!("`{}` has no test part: leave --split out, or name one with --test", train.name())
+        }),
+        Some(Split::SecondTest) => second_test
+            .with_context(|| format!("`{}` has no second test part: leave --split out", train.name())),
+    }
+}
+
+/// Opens items that need no labels: the user's own at a path, or a part of a data set.
+pub fn open_items(what: &str, split: Option<Split>, place: &Place, own: &Own) -> Result<Dataset> {
+    let path = std::path::Path::new(what);
+    if split.is_none() && !known::is_known(what) && path.exists() {
+        return Ok(own::open_items(path, &own.options())?);
+    }
+    choose(open_data(what, place, own)?, split)
 }

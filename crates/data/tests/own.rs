@@ -310,3 +310,53 @@ fn hostile_files_are_refused_with_their_name_through_the_one_entry() {
         }
     }
 }
+
+fn items(path: impl AsRef<Path>) -> Dataset {
+    own::open_items(path.as_ref(), &OwnOptions::default()).unwrap()
+}
+
+#[test]
+fn pictures_to_be_predicted_need_no_labels() {
+    let root = TempDir::new().unwrap();
+    colour(root.path(), "b.png", 4, 3, 9);
+    grey(root.path(), "a.jpg", 5, 6, 9);
+    colour(root.path(), "deep/er/c.webp", 7, 2, 9);
+    put(root.path(), "notes.txt", "x");
+    let all = items(root.path());
+    assert_eq!((all.len(), all.given()), (3, &[0, 0, 0][..]));
+    let Items::Images(store) = all.items() else { panic!("no pictures") };
+    let ends = |index: usize, name: &str| store.origin(index).unwrap().ends_with(name);
+    assert!(ends(0, "a.jpg") && ends(1, "b.png") && ends(2, "c.webp"));
+    let one = items(root.path().join("b.png"));
+    assert_eq!((one.len(), one.name()), (1, "b"));
+    assert_eq!(shape(&one, 0), Shape { width: 4, height: 3, channels: 3 });
+    let empty = TempDir::new().unwrap();
+    let refused = |path: &Path| own::open_items(path, &OwnOptions::default()).unwrap_err().to_string();
+    assert!(refused(empty.path()).contains("no picture"));
+    assert!(refused(&root.path().join("notes.txt")).contains("no form that is known"));
+    assert!(refused(&root.path().join("absent")).contains("absent"));
+}
+
+#[test]
+fn arrays_to_be_predicted_need_no_labels_and_leave_out_those_they_have() {
+    let root = TempDir::new().unwrap();
+    for (text, wanted) in [
+        ("1,2\n3,4\n", [3.0, 4.0]),
+        ("x,y\n1,2\n3,4\n", [3.0, 4.0]),
+        ("x,label,y\n1,cat,2\n3,dog,4\n", [3.0, 4.0]),
+        ("x,y,label,true_label\n1,2,7,8\n3,4,9,9\n", [3.0, 4.0]),
+    ] {
+        let table = items(put(root.path(), "t.csv", text));
+        assert_eq!(table.len(), 2, "{text}");
+        assert_eq!(row(&table, 1), wanted, "{text}");
+    }
+    let named = OwnOptions { label_column: Some("kind".into()), ..OwnOptions::default() };
+    let table = put(root.path(), "t.csv", "kind,x,y\na,1,2\n");
+    assert_eq!(row(&own::open_items(&table, &named).unwrap(), 0), [1.0, 2.0]);
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+    let numbers = [1f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat();
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend((header.len() as u16 + 1).to_le_bytes());
+    npy.extend(header.bytes().chain([b'\n']).chain(numbers));
+    assert_eq!(row(&items(put(root.path(), "x.npy", &npy)), 1), [3.0, 4.0]);
+}

@@ -86,6 +86,18 @@ fn a_file_without_a_picture_column_lists_the_columns_it_has() {
 }
 
 #[test]
+fn pictures_to_be_predicted_are_read_whatever_their_labels_are() {
+    let root = TempDir::new().unwrap();
+    let bytes = write("required binary image", &[b"one", b"two"], Some(&["-1", "0.5"]));
+    assert!(open(root.path(), &bytes).is_err(), "not to learn from");
+    for path in [root.path().join("set.parquet"), root.path().to_owned()] {
+        let set = own::open_items(&path, &OwnOptions::default()).unwrap();
+        let Items::Images(store) = set.items() else { panic!("no pictures") };
+        assert_eq!((set.len(), store.bytes(1).unwrap().as_ref()), (2, &b"two"[..]));
+    }
+}
+
+#[test]
 fn a_test_part_whose_labels_are_secret_is_passed_over_for_one_that_can_judge() {
     let root = TempDir::new().unwrap();
     let put = |name: &str, words: &[&str]| {
