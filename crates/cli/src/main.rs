@@ -16,8 +16,10 @@ mod eval;
 mod meter;
 mod noise;
 mod predict;
+mod settings;
 mod source;
 mod table;
+mod train;
 mod tree;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +39,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
+    Train(train::Arguments),
     Tree(tree::Arguments),
     #[command(subcommand)]
     Data(data::Data),
@@ -49,6 +52,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
+        Verb::Train(arguments) => train::run(arguments),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
@@ -60,6 +64,11 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough (`negscale ... | head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<train::Stopped>() => {
+            eprintln!("{error}");
+            let signal = error.downcast_ref::<train::Stopped>().map_or(0, |stopped| stopped.0);
+            ExitCode::from(128u8.saturating_add(signal as u8))
+        }
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)

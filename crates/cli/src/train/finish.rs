@@ -7,8 +7,8 @@ use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures};
 use negscale_learn::recipe::Recipe;
 use negscale_report::{
-    CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, TestAccuracy, Thumbnail,
-    summarise as summary_rows,
+    CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, TestAccuracy,
+    Thumbnail, summarise as summary_rows,
 };
 use std::collections::BTreeMap;
 
@@ -162,17 +162,26 @@ fn report(
     if let Some(truth) = truth {
         let measures = audit.measure(truth)?;
         let found = [
-            ("Wrong labels found: average precision", measures.average_precision, "of the ranking in audit.csv"),
+            (
+                "Wrong labels found: average precision",
+                measures.average_precision,
+                "of the ranking in audit.csv",
+            ),
             ("Flags that are right", measures.flag_precision, "precision of the flags"),
             ("Wrong labels that are flagged", measures.flag_recall, "recall of the flags"),
             ("Noise, true", measures.noise_true, "share of wrong labels"),
         ];
-        summary.extend(found.into_iter().filter_map(|(label, value, note)| {
-            Some(SummaryRow::new(label, Figure::Fraction(value?), note))
-        }));
+        summary.extend(
+            found.into_iter().filter_map(|(label, value, note)| {
+                Some(SummaryRow::new(label, Figure::Fraction(value?), note))
+            }),
+        );
     }
     if let Some(baseline) = baseline {
-        let figures = [("mean of last 10", baseline.test.last_10.map(|t| t.1)), ("last", baseline.test.last.map(|t| t.1))];
+        let figures = [
+            ("mean of last 10", baseline.test.last_10.map(|t| t.1)),
+            ("last", baseline.test.last.map(|t| t.1)),
+        ];
         summary.extend(figures.into_iter().filter_map(|(which, value)| {
             let note = format!("{}, trained equally long", baseline.name);
             Some(SummaryRow::new(format!("Baseline: test accuracy, {which}"), Figure::Fraction(value?), note))

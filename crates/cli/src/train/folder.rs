@@ -210,7 +210,11 @@ impl Folder {
             records.truncate(done);
         }
         if records.len() < done {
-            bail!("{} holds {} of {done} epochs: it was changed; begin anew with --fresh", path.display(), records.len());
+            bail!(
+                "{} holds {} of {done} epochs: it was changed; begin anew with --fresh",
+                path.display(),
+                records.len()
+            );
         }
         Ok((journal, records))
     }

@@ -112,7 +112,13 @@ fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<
     Ok(Material { train, splits, noise, fingerprint, preparation })
 }
 
-fn train_all(recipe: &Recipe, material: &Material, place: PathBuf, fresh: bool, mut screen: Screen) -> Result<()> {
+fn train_all(
+    recipe: &Recipe,
+    material: &Material,
+    place: PathBuf,
+    fresh: bool,
+    mut screen: Screen,
+) -> Result<()> {
     let signals = Signals::listen()?;
     let folder = Folder::open(&place, recipe, material, fresh)?;
     screen.open(recipe, material, &folder);

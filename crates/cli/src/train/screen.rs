@@ -93,7 +93,11 @@ impl Screen {
             self.line(&format!("the run {what}: {} of {} epochs were done", records.len(), self.epochs));
         }
         self.bar.reset();
-        self.bar.set_prefix(format!("epoch {}/{}", (trainer.epochs_done() + 1).min(self.epochs), self.epochs));
+        self.bar.set_prefix(format!(
+            "epoch {}/{}",
+            (trainer.epochs_done() + 1).min(self.epochs),
+            self.epochs
+        ));
     }
 
     /// A batch is done.
@@ -105,8 +109,10 @@ impl Screen {
             return;
         }
         let speed = (at - from) / begun.elapsed().as_secs_f64().max(1e-9);
-        let left = if at > from { clock::duration((progress.epochs as f64 - at) / speed) } else { "?".into() };
-        let terms = progress.losses.iter().map(|(name, (sum, count))| format!("{name} {:.3}", sum / *count as f64));
+        let left =
+            if at > from { clock::duration((progress.epochs as f64 - at) / speed) } else { "?".into() };
+        let terms =
+            progress.losses.iter().map(|(name, (sum, count))| format!("{name} {:.3}", sum / *count as f64));
         self.bar.set_prefix(format!("epoch {}/{}", progress.epoch + 1, progress.epochs));
         self.bar.set_position((1000.0 * share) as u64);
         self.bar.set_message(format!("{}, {left} left", terms.collect::<Vec<_>>().join(", ")));

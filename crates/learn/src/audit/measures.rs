@@ -19,7 +19,7 @@ use crate::{Error, Result};
 use serde::Serialize;
 
 /// Measures of an audit; `None` where a measure has no value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Measures {
     /// Average precision of the order.
     pub average_precision: Option<f64>,

@@ -16,7 +16,10 @@
 //! The paper's body was not at hand: this follows the authors' code, with its evident intent where it fails to run (the clean
 //! probability is that of the sample; the entropy is over classes). Epochs and warm-up are shares of whatever length is asked for.
 
-use super::{Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State, Tap, Turn};
+use super::{
+    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
+    Tap, Turn,
+};
 use crate::kit::gmm::{self, GmmSettings};
 use crate::kit::loss::{cross_entropy, negative_entropy, prior_penalty, soft_cross_entropy};
 use crate::kit::target::{co_guess, refine, sharpen};
@@ -97,8 +100,18 @@ impl Settings {
             self.recent_losses = if rate >= 0.9 { 5 } else { 1 };
         }
         settings::require("rolr.passes", self.passes as f64, self.passes >= 1, "must be at least 1")?;
-        settings::require("rolr.warm_up_batch", self.warm_up_batch as f64, self.warm_up_batch >= 1, "must be at least 1")?;
-        settings::require("rolr.recent_losses", self.recent_losses as f64, self.recent_losses >= 1, "must be at least 1")?;
+        settings::require(
+            "rolr.warm_up_batch",
+            self.warm_up_batch as f64,
+            self.warm_up_batch >= 1,
+            "must be at least 1",
+        )?;
+        settings::require(
+            "rolr.recent_losses",
+            self.recent_losses as f64,
+            self.recent_losses >= 1,
+            "must be at least 1",
+        )?;
         settings::require("rolr.lambda_p", self.lambda_p, self.lambda_p >= 0.0, "must be 0 or larger")?;
         settings::require("rolr.exponent", self.exponent, self.exponent > 0.0, "must be above 0")?;
         let penalty = self.confidence_penalty;
@@ -127,7 +140,13 @@ impl RoLR {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         let warm_up = settings.warm_up.epochs(facts.epochs);
-        Ok(Self { warm_up, batch: facts.batch, settings, clean: Default::default(), losses: Default::default() })
+        Ok(Self {
+            warm_up,
+            batch: facts.batch,
+            settings,
+            clean: Default::default(),
+            losses: Default::default(),
+        })
     }
 
     fn judge(&mut self, net: usize, scene: &Scene) -> Result<()> {
@@ -165,7 +184,8 @@ impl Host for RoLR {
         scene.ledger.set_clean(Samples::All, &both)?;
         let share = both.iter().filter(|&&w| w > 0.5).count() as f64 / both.len().max(1) as f64;
         let views = || vec![View::Weak, View::Strong];
-        let mut plan = Plan::new([1, 0].map(|net| turn(net, views(), self.settings.passes, self.batch)).to_vec());
+        let mut plan =
+            Plan::new([1, 0].map(|net| turn(net, views(), self.settings.passes, self.batch)).to_vec());
         plan.notes.insert("held to be clean".into(), share);
         Ok(plan)
     }
