@@ -11,9 +11,13 @@ macro_rules! say_part {
 }
 
 mod bench;
+mod config;
 mod data;
 mod meter;
+mod methods;
 mod noise;
+mod paragraph;
+mod settings;
 mod source;
 mod tree;
 
@@ -38,6 +42,9 @@ enum Verb {
     #[command(subcommand)]
     Data(data::Data),
     Noise(noise::Arguments),
+    Methods(methods::Arguments),
+    #[command(subcommand)]
+    Config(config::Config),
     #[command(subcommand)]
     Bench(bench::Bench),
 }
@@ -47,6 +54,8 @@ fn main() -> ExitCode {
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
+        Verb::Methods(arguments) => methods::run(arguments),
+        Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),
     };
     match outcome {
