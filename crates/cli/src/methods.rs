@@ -31,12 +31,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
         say!("{}", beside(2, card.id, 22, card.about));
         let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
         let provenance = serde_json::to_value(card.provenance)?;
-        let facts = format!(
-            "{}; {}; {networks}; {} forward passes per sample and epoch",
-            card.paper,
-            provenance.as_str().unwrap_or_default(),
-            card.cost
-        );
+        let provenance = provenance.as_str().unwrap_or_default();
+        let cost = format!("{} forward passes per sample and epoch", card.cost);
+        let facts = said(&[card.paper, provenance, &networks, &cost]);
         say!("{}", beside(2, "", 22, &facts));
         for key in recipe::find(card.id)? {
             say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
@@ -48,9 +45,15 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     say!("\nNetworks (net)");
     for card in nets::CARDS {
-        say!("{}", beside(2, card.id, 22, &format!("{}; {}; takes {}", card.about, card.paper, card.takes)));
+        let takes = format!("takes {}", card.takes);
+        say!("{}", beside(2, card.id, 22, &said(&[card.about, card.paper, &takes])));
     }
     Ok(())
+}
+
+/// Parts of a line, without those that a card leaves open.
+fn said(parts: &[&str]) -> String {
+    parts.iter().filter(|part| **part != "-").copied().collect::<Vec<_>>().join("; ")
 }
 
 /// The key's name inside the host's table.
