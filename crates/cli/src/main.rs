@@ -11,11 +11,13 @@ macro_rules! say_part {
 }
 
 mod bench;
+mod config;
 mod data;
 mod eval;
 mod meter;
+mod methods;
 mod noise;
-mod predict;
+mod paragraph;
 mod settings;
 mod source;
 mod table;
@@ -44,8 +46,9 @@ enum Verb {
     #[command(subcommand)]
     Data(data::Data),
     Noise(noise::Arguments),
-    Eval(eval::Arguments),
-    Predict(predict::Arguments),
+    Methods(methods::Arguments),
+    #[command(subcommand)]
+    Config(config::Config),
     #[command(subcommand)]
     Bench(bench::Bench),
 }
@@ -56,8 +59,8 @@ fn main() -> ExitCode {
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
-        Verb::Eval(arguments) => eval::run(arguments),
-        Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Methods(arguments) => methods::run(arguments),
+        Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),
     };
     match outcome {

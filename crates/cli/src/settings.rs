@@ -1,51 +1,95 @@
-//! Settings of a run from the command line.
+//! Settings of a run as a person gives them: a recipe, `--set` and flags.
 
-use anyhow::Result;
+use crate::source::{Own, Place};
+use anyhow::{Context, Result};
 use negscale_learn::recipe::Layers;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// What is chosen on the command line.
+/// Where settings come from: the recipe lies over the defaults, `--set` over the recipe, other flags over `--set`.
 #[derive(clap::Args)]
 pub struct Choices {
-    /// A recipe.
-    recipe: Option<PathBuf>,
-    /// A setting.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    sets: Vec<String>,
-    /// Data.
+    /// Recipe: a TOML file of settings (`negscale config explain` lists them).
+    #[arg(value_name = "RECIPE")]
+    pub recipe: Option<PathBuf>,
+    /// Set any key, such as epochs=3 or negscale.lambda=0.5; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Data to learn from: a known name, or a path.
     #[arg(long)]
-    data: Option<String>,
-    /// Noise.
+    pub data: Option<String>,
+    /// Label noise to lay over it, such as sym:0.5 or none.
     #[arg(long)]
-    noise: Option<String>,
-    /// Host.
+    pub noise: Option<String>,
+    /// Training method (`negscale methods` lists them).
     #[arg(long)]
-    host: Option<String>,
-    /// Plug-in.
+    pub host: Option<String>,
+    /// What is added to its loss: negscale, none, or an ablation.
     #[arg(long)]
-    plugin: Option<String>,
-    /// Epochs.
+    pub plugin: Option<String>,
+    /// Network.
     #[arg(long)]
-    epochs: Option<i64>,
+    pub net: Option<String>,
+    /// Passes over the data.
+    #[arg(long)]
+    pub epochs: Option<u32>,
+    /// Seed of training.
+    #[arg(long)]
+    pub seed: Option<u32>,
+    /// Where to compute: cpu, or a GPU the program was built for.
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Where data is looked for.
+    #[command(flatten)]
+    pub place: Place,
+    /// What the data itself does not say.
+    #[command(flatten)]
+    pub own: Own,
 }
 
 impl Choices {
+    /// The layers of settings.
     pub fn layers(&self) -> Result<Layers> {
         let mut layers = Layers::new();
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;
         }
-        layers = layers.with_sets(&self.sets)?;
-        let flags =
-            [("data", &self.data), ("noise", &self.noise), ("host", &self.host), ("plugin", &self.plugin)];
-        for (key, value) in flags {
-            if let Some(value) = value {
-                layers = layers.with_flag(&format!("--{key}"), key, value.clone())?;
+        layers = layers.with_sets(&self.set)?;
+        let texts = [
+            ("--data", "data", &self.data),
+            ("--noise", "noise", &self.noise),
+            ("--host", "host", &self.host),
+            ("--plugin", "plugin", &self.plugin),
+            ("--net", "net", &self.net),
+            ("--device", "device", &self.device),
+            ("--label-column", "label_column", &self.own.label_column),
+            ("--truth-column", "truth_column", &self.own.truth_column),
+        ];
+        for (flag, key, text) in texts {
+            if let Some(text) = text {
+                layers = layers.with_flag(flag, key, text.as_str())?;
             }
         }
-        if let Some(epochs) = self.epochs {
-            layers = layers.with_flag("--epochs", "epochs", epochs)?;
+        let paths = [
+            ("--data-dir", "data_dir", &self.place.data_dir),
+            ("--labels", "labels", &self.own.labels),
+            ("--test", "test", &self.own.test),
+            ("--test-labels", "test_labels", &self.own.test_labels),
+            ("--class-names", "class_names", &self.own.class_names),
+        ];
+        for (flag, key, path) in paths {
+            if let Some(path) = path {
+                layers = layers.with_flag(flag, key, as_text(flag, path)?)?;
+            }
+        }
+        for (flag, key, number) in [("--epochs", "epochs", self.epochs), ("--seed", "seed", self.seed)] {
+            if let Some(number) = number {
+                layers = layers.with_flag(flag, key, number)?;
+            }
         }
         Ok(layers)
     }
+}
+
+fn as_text<'a>(flag: &str, path: &'a Path) -> Result<&'a str> {
+    path.to_str().with_context(|| format!("{flag} {}: the path is not UTF-8; rename it", path.display()))
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Place {
     /// Folder to look in first, and to fetch into; then those of NEGSCALE_DATA, then the platform's cache.
     #[arg(long, value_name = "FOLDER")]
-    data_dir: Option<PathBuf>,
+    pub data_dir: Option<PathBuf>,
 }
 
 impl Place {
@@ -31,22 +31,22 @@ impl Place {
 pub struct Own {
     /// File of labels for an array (.npy, .csv, or .txt with one a line).
     #[arg(long, value_name = "FILE")]
-    labels: Option<PathBuf>,
+    pub labels: Option<PathBuf>,
     /// Column of the labels.
     #[arg(long, value_name = "NAME")]
-    label_column: Option<String>,
+    pub label_column: Option<String>,
     /// Column of the true labels, if known.
     #[arg(long, value_name = "NAME")]
-    truth_column: Option<String>,
+    pub truth_column: Option<String>,
     /// Test data, in a form of its own.
     #[arg(long, value_name = "PATH")]
-    test: Option<PathBuf>,
+    pub test: Option<PathBuf>,
     /// File of labels for the test data.
     #[arg(long, value_name = "FILE")]
-    test_labels: Option<PathBuf>,
+    pub test_labels: Option<PathBuf>,
     /// File of class names, one a line.
     #[arg(long, value_name = "FILE")]
-    class_names: Option<PathBuf>,
+    pub class_names: Option<PathBuf>,
 }
 
 impl Own {

@@ -8,11 +8,22 @@ use crate::kit::gmm::GmmSettings;
 use crate::ledger::VerdictSettings;
 use crate::trainer::{TrainSettings, open_device};
 use crate::{Error, Result, nearest, optim, plugins, settings};
-use negscale_data::NoiseSpec;
+use negscale_data::{Dataset, Items, NoiseSpec};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
 impl Layers {
+    /// Every setting with its value, for this training data.
+    pub fn resolve_for(&self, train: &Dataset) -> Result<Recipe> {
+        let Items::Images(store) = train.items() else { return self.resolve(Kind::Features, None) };
+        let shape = match store.shape() {
+            Some(shape) => Some(shape),
+            None if store.is_empty() => None,
+            None => Some(store.load(0)?.shape),
+        };
+        self.resolve(Kind::Images, shape.map(|shape| shape.width.max(shape.height)))
+    }
+
     /// Every setting with its value, for data of this kind; `picture_side` is the longer side of its pictures, if known.
     pub fn resolve(&self, kind: Kind, picture_side: Option<usize>) -> Result<Recipe> {
         let data = self.data()?;

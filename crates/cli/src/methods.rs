@@ -1,0 +1,81 @@
+//! `negscale methods`: hosts, plug-ins and networks there are.
+
+use crate::paragraph::beside;
+use anyhow::Result;
+use negscale_learn::hosts::{self, Card};
+use negscale_learn::recipe::{self, Key};
+use negscale_learn::{nets, plugins};
+use serde_json::{Value, json};
+
+/// Training methods, plug-ins and networks, with their settings.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub fn run(arguments: Arguments) -> Result<()> {
+    if arguments.json {
+        let all = json!({
+            "hosts": hosts::METHODS.iter().map(|card| host(card)).collect::<Result<Vec<_>>>()?,
+            "plugins": plugins::PLUGINS.iter().map(|card| json!({"id": card.id, "about": card.about})).collect::<Vec<_>>(),
+            "networks": nets::CARDS.iter().map(network).collect::<Vec<_>>(),
+        });
+        say!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    say!("Training methods (host)");
+    for card in hosts::METHODS {
+        say!("{}", beside(2, card.id, 22, card.about));
+        let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
+        let provenance = serde_json::to_value(card.provenance)?;
+        let provenance = provenance.as_str().unwrap_or_default();
+        let cost = format!("{} forward passes per sample and epoch", card.cost);
+        let facts = said(&[card.paper, provenance, &networks, &cost]);
+        say!("{}", beside(2, "", 22, &facts));
+        for key in recipe::find(card.id)? {
+            say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
+        }
+    }
+    say!("\nPlug-ins (plugin)");
+    for card in plugins::PLUGINS {
+        say!("{}", beside(2, card.id, 22, card.about));
+    }
+    say!("\nNetworks (net)");
+    for card in nets::CARDS {
+        let takes = format!("takes {}", card.takes);
+        say!("{}", beside(2, card.id, 22, &said(&[card.about, card.paper, &takes])));
+    }
+    Ok(())
+}
+
+/// Parts of a line, without those that a card leaves open.
+fn said(parts: &[&str]) -> String {
+    parts.iter().filter(|part| **part != "-").copied().collect::<Vec<_>>().join("; ")
+}
+
+/// The key's name inside the host's table.
+fn inside(card: &Card, key: &Key) -> String {
+    let path = key.path();
+    path.strip_prefix(card.id).map_or(path.as_str(), |rest| rest.trim_start_matches('.')).to_owned()
+}
+
+fn host(card: &Card) -> Result<Value> {
+    let settings = recipe::find(card.id)?;
+    let settings: Vec<Value> = settings
+        .iter()
+        .map(|key| json!({"name": inside(card, key), "default": key.default, "meaning": key.meaning}))
+        .collect();
+    Ok(json!({
+        "id": card.id, "about": card.about, "paper": card.paper, "provenance": card.provenance, "networks": card.nets,
+        "judges": card.judges, "beliefs": card.beliefs, "cost": card.cost, "settings": settings,
+    }))
+}
+
+fn network(card: &nets::Card) -> Value {
+    json!({
+        "id": card.id, "about": card.about, "paper": card.paper, "takes": card.takes, "features": card.features,
+    })
+}
