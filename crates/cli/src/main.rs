@@ -18,6 +18,7 @@ mod meter;
 mod methods;
 mod noise;
 mod paragraph;
+mod predict;
 mod settings;
 mod source;
 mod table;
@@ -41,11 +42,13 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Verb {
-    Train(train::Arguments),
+    Train(Box<train::Arguments>),
     Tree(tree::Arguments),
     #[command(subcommand)]
     Data(data::Data),
     Noise(noise::Arguments),
+    Eval(eval::Arguments),
+    Predict(predict::Arguments),
     Methods(methods::Arguments),
     #[command(subcommand)]
     Config(config::Config),
@@ -55,10 +58,12 @@ enum Verb {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
-        Verb::Train(arguments) => train::run(arguments),
+        Verb::Train(arguments) => train::run(*arguments),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
+        Verb::Eval(arguments) => eval::run(arguments),
+        Verb::Predict(arguments) => predict::run(arguments),
         Verb::Methods(arguments) => methods::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),

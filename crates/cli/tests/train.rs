@@ -1,0 +1,366 @@
+//! `negscale train` as a person runs it, stops it and breaks it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// An empty folder of this test's own.
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("train").join(test);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Numbers around 0, the same in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+    }
+}
+
+const NAMES: [&str; 4] = ["rose", "tulip", "=lorry", "<script>alert(1)</script>"];
+
+/// A table of four clouds with a share of wrong labels, the true ones beside them.
+fn write_table(path: &Path, count: usize, wrong: f64, seed: u64) {
+    let mut chance = Chance(seed);
+    let mut table = String::from("a,b,c,d,label,truth\n");
+    for i in 0..count {
+        let class = i % 4;
+        let centre = [[2.0, 1.0], [2.0, -1.0], [-2.0, 1.0], [-2.0, -1.0]][class];
+        let mut noise = || (0..6).map(|_| chance.next()).sum::<f64>() * 0.6;
+        let row = [centre[0] + noise(), centre[1] + noise(), noise(), noise()];
+        let label = if chance.next() + 0.5 < wrong { (class + 1 + i % 3) % 4 } else { class };
+        let row: Vec<String> = row.iter().map(|x| format!("{x:.4}")).collect();
+        writeln!(table, "{},{},{}", row.join(","), NAMES[label], NAMES[class]).unwrap();
+    }
+    std::fs::write(path, table).unwrap();
+}
+
+/// Data, and the arguments to train on it.
+fn arrange(here: &Path) -> Vec<String> {
+    write_table(&here.join("train.csv"), 600, 0.3, 1);
+    write_table(&here.join("test.csv"), 200, 0.0, 2);
+    let (data, test) = (here.join("train.csv"), here.join("test.csv"));
+    let words = ["train", "--data", text(&data), "--test", text(&test), "--label-column", "label", "--truth-column", "truth"];
+    let more = ["--set", "epochs=6", "--set", "batch=32", "--set", "hidden=[24]", "--set", "baseline=none"];
+    words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
+}
+
+fn command(arguments: &[String], out: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
+    command.args(arguments).args(["--out", text(out)]).env_remove("NEGSCALE_DATA");
+    command
+}
+
+#[track_caller]
+fn fine(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[track_caller]
+fn fails(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert_eq!(status.code(), Some(2), "{}", String::from_utf8_lossy(&stdout));
+    String::from_utf8(stderr).unwrap()
+}
+
+fn objects(output: &Output) -> Vec<Value> {
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Everything a run leaves that must not depend on when it was stopped.
+fn remains(out: &Path) -> Vec<Vec<u8>> {
+    let metrics = std::fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let timeless = metrics.lines().map(|line| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("seconds");
+        record.to_string()
+    });
+    let mut files = vec![timeless.collect::<Vec<_>>().join("\n").into_bytes()];
+    for name in ["model.safetensors", "ledger.parquet", "audit.csv", "tree.tsv"] {
+        files.push(std::fs::read(out.join(name)).unwrap());
+    }
+    files
+}
+
+fn checkpoints(out: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(out.join("checkpoints")) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "checkpoint"));
+    paths.sort();
+    paths
+}
+
+/// Starts a run and stops it in good order once so many checkpoints were written.
+fn stop_after(arguments: &[String], out: &Path, written: usize) {
+    let mut child = command(arguments, out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let newest = |out: &Path| checkpoints(out).last().map(|path| path.file_name().unwrap().to_owned());
+    let mut seen = Vec::new();
+    while seen.len() < written {
+        if let Some(name) = newest(out).filter(|name| !seen.contains(name)) {
+            seen.push(name);
+        }
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was stopped");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(said.contains("run the same command again"), "{said}");
+}
+
+/// A run long enough to be stopped in the middle.
+fn long(mut arguments: Vec<String>) -> Vec<String> {
+    arguments.extend(["--set", "epochs=40", "--set", "batch=4"].map(str::to_owned));
+    arguments
+}
+
+#[test]
+fn training_leaves_a_folder_of_plain_files_and_says_what_it_found() {
+    let here = folder("plain");
+    let (arguments, out) = (arrange(&here), here.join("run"));
+    let output = fine(&mut command(&arguments, &out));
+    let table = String::from_utf8(output.stdout).unwrap();
+    for part in ["mean of last 10", "noisy validation", "(oracle)", "as given", "true class", "precision of flags"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    for name in ["settings.toml", "metrics.jsonl", "ledger.parquet", "audit.csv", "model.safetensors", "report.html"] {
+        assert!(out.join(name).metadata().unwrap().len() > 100, "{name}");
+    }
+    assert_eq!(std::fs::read_dir(out.join("events")).unwrap().count(), 1);
+    let settings = std::fs::read_to_string(out.join("settings.toml")).unwrap();
+    for key in ["data_fingerprint", "version", "hardware", "[optimiser]", "[negscale]", "host = \"cross-entropy\""] {
+        assert!(settings.contains(key), "{key}: {settings}");
+    }
+    let audit = std::fs::read_to_string(out.join("audit.csv")).unwrap();
+    assert!(audit.starts_with("index,path,given,suggested,clean_probability,suggested_probability,tree_distance,flag\n"));
+    assert_eq!(audit.lines().count(), 601);
+    assert!(audit.contains("'=lorry"), "a class name must not become a formula");
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(!report.contains("<script") && report.contains("&#60;script") | report.contains("&lt;script"));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.lines().any(|line| line.starts_with("epoch   6/6") && line.contains("right from wrong")), "{said}");
+}
+
+#[test]
+fn json_has_an_object_per_epoch_and_a_last_one_with_the_results() {
+    let here = folder("json");
+    let (arguments, out) = (arrange(&here), here.join("run"));
+    let output = fine(command(&arguments, &out).arg("--json"));
+    let objects = objects(&output);
+    assert_eq!(objects.len(), 7);
+    assert!(objects[..6].iter().all(|epoch| epoch["losses"]["total"].is_f64() && epoch["test_accuracy"].is_f64()));
+    let last = &objects[6];
+    for key in ["test_last", "test_last10", "test_best", "noise_achieved", "audit_average_precision", "seconds"] {
+        assert!(last[key].is_f64(), "{key}: {last}");
+    }
+    assert!(last["test_last10"].as_f64().unwrap() > 0.8, "{last}");
+    assert!(last["audit_average_precision"].as_f64().unwrap() > 0.8, "{last}");
+    assert!((last["noise_achieved"].as_f64().unwrap() - 0.3).abs() < 0.06);
+    assert!(fine(command(&arguments, &here.join("quiet")).arg("--quiet")).stdout.is_empty());
+    // A finished run says it again.
+    let again = fine(command(&arguments, &out).arg("--json"));
+    assert_eq!(self::objects(&again).last().unwrap(), last);
+}
+
+#[test]
+fn the_baseline_is_trained_beside_the_method_and_shown_with_it() {
+    let here = folder("baseline");
+    let mut arguments = arrange(&here);
+    arguments.extend(["--set", "baseline=cross-entropy", "--json"].map(str::to_owned));
+    let output = fine(&mut command(&arguments, &here.join("run")));
+    let objects = objects(&output);
+    assert_eq!(objects.len(), 13);
+    assert!(objects[12]["baseline"]["test_last10"].is_f64());
+    assert!(here.join("run/baseline/model.safetensors").exists());
+    assert!(std::fs::read_to_string(here.join("run/report.html")).unwrap().contains("Baseline"));
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let here = folder("threads");
+    let mut arguments = arrange(&here);
+    arguments.extend(["--set", "epochs=2", "--set", "threads=1"].map(str::to_owned));
+    fine(&mut command(&arguments, &here.join("one")));
+    *arguments.last_mut().unwrap() = "threads=2".into();
+    fine(&mut command(&arguments, &here.join("two")));
+    assert_eq!(remains(&here.join("one")), remains(&here.join("two")));
+}
+
+#[test]
+fn a_run_that_is_killed_again_and_again_ends_in_the_same_bits() {
+    let here = folder("killed");
+    let arguments = long(arrange(&here));
+    fine(command(&arguments, &here.join("straight")).arg("--quiet"));
+    let (out, mut chance) = (here.join("killed"), Chance(7));
+    let mut kills = 0;
+    loop {
+        let mut child = command(&arguments, &out).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(60 + (400.0 * (chance.next() + 0.5)) as u64));
+        if child.try_wait().unwrap().is_some_and(|status| status.success()) {
+            break;
+        }
+        child.kill().unwrap(); // SIGKILL
+        child.wait().unwrap();
+        kills += 1;
+        if kills == 12 {
+            // On a slow machine it might never get through a checkpoint in time.
+            fine(command(&arguments, &out).arg("--quiet"));
+            break;
+        }
+    }
+    assert!(kills > 0, "the run must be long enough to be killed");
+    assert_eq!(remains(&out), remains(&here.join("straight")));
+}
+
+#[test]
+fn a_run_told_to_stop_saves_at_the_batch_and_goes_on_in_the_same_bits() {
+    let here = folder("stopped");
+    let arguments = long(arrange(&here));
+    fine(command(&arguments, &here.join("straight")).arg("--quiet"));
+    let out = here.join("stopped");
+    stop_after(&arguments, &out, 1);
+    stop_after(&arguments, &out, 2);
+    fine(command(&arguments, &out).arg("--quiet"));
+    assert_eq!(remains(&out), remains(&here.join("straight")));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_noticed_and_the_one_before_is_used() {
+    let here = folder("damaged");
+    let arguments = long(arrange(&here));
+    fine(command(&arguments, &here.join("straight")).arg("--quiet"));
+    let out = here.join("damaged");
+    stop_after(&arguments, &out, 3);
+    let newest = checkpoints(&out).pop().unwrap();
+    let mut bytes = std::fs::read(&newest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    std::fs::write(&newest, bytes).unwrap();
+    let output = fine(&mut command(&arguments, &out));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("checksum is wrong"), "{said}");
+    assert_eq!(remains(&out), remains(&here.join("straight")));
+}
+
+#[test]
+fn when_all_checkpoints_are_damaged_it_says_so() {
+    let here = folder("all-damaged");
+    let arguments = long(arrange(&here));
+    let out = here.join("run");
+    stop_after(&arguments, &out, 2);
+    checkpoints(&out).iter().for_each(|path| std::fs::write(path, b"rubbish").unwrap());
+    let message = fails(&mut command(&arguments, &out));
+    assert!(message.contains("no checkpoint can be used") && message.contains("--fresh"), "{message}");
+    fine(command(&arguments, &out).args(["--fresh", "--quiet"]));
+}
+
+/// No file may grow beyond a few kilobytes, which is how a disk without room behaves towards large files.
+#[cfg(unix)]
+#[test]
+fn a_disk_without_room_is_a_clear_error_and_the_last_checkpoint_stays() {
+    let here = folder("full");
+    let arguments = long(arrange(&here));
+    fine(command(&arguments, &here.join("straight")).arg("--quiet"));
+    let out = here.join("full");
+    stop_after(&arguments, &out, 2);
+    let before: Vec<(PathBuf, Vec<u8>)> =
+        checkpoints(&out).into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+    let mut cramped = Command::new("bash");
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    cramped.args(["-c", script, "bash", env!("CARGO_BIN_EXE_negscale")]).args(&arguments).args(["--out", text(&out)]);
+    let message = fails(cramped.env_remove("NEGSCALE_DATA"));
+    assert!(message.contains("could not be saved") && message.contains("last checkpoint is intact"), "{message}");
+    for (path, bytes) in before {
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{}", path.display());
+    }
+    let strays = std::fs::read_dir(out.join("checkpoints")).unwrap().filter(|entry| {
+        entry.as_ref().unwrap().file_name().to_string_lossy().contains("part")
+    });
+    assert_eq!(strays.count(), 0, "half a file was left behind");
+    fine(command(&arguments, &out).arg("--quiet"));
+    assert_eq!(remains(&out), remains(&here.join("straight")));
+}
+
+#[test]
+fn a_folder_of_another_run_is_refused_with_the_differences() {
+    let here = folder("another");
+    let (mut arguments, out) = (arrange(&here), here.join("run"));
+    fine(command(&arguments, &out).arg("--quiet"));
+    arguments.extend(["--set", "optimiser.lr=0.5"].map(str::to_owned));
+    let message = fails(&mut command(&arguments, &out));
+    assert!(message.contains("optimiser.lr is 0.02 there and 0.5 here") && message.contains("--fresh"), "{message}");
+    arguments.truncate(arguments.len() - 2);
+    write_table(&here.join("train.csv"), 600, 0.3, 9);
+    let message = fails(&mut command(&arguments, &out));
+    assert!(message.contains("the data itself has changed"), "{message}");
+    fine(command(&arguments, &out).args(["--fresh", "--quiet"]));
+}
+
+#[test]
+fn two_processes_do_not_train_in_one_folder() {
+    let here = folder("two");
+    let (arguments, out) = (long(arrange(&here)), here.join("run"));
+    let mut first = command(&arguments, &out).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    while !out.join("settings.toml").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let message = fails(&mut command(&arguments, &out));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert!(message.contains("another process"), "{message}");
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let here = folder("bad");
+    let arguments = arrange(&here);
+    let out = here.join("run");
+    let with = |more: &[&str]| {
+        let message = fails(command(&arguments, &out).args(more));
+        assert!(!out.join("metrics.jsonl").exists(), "nothing may be trained: {message}");
+        message
+    };
+    assert!(with(&["--host", "corss-entropy"]).contains("cross-entropy"));
+    assert!(with(&["--plugin", "negscal"]).contains("negscale"));
+    assert!(with(&["--net", "cnn-small"]).contains("mlp"), "features need mlp");
+    assert!(with(&["--set", "epocs=3"]).contains("epochs"));
+    assert!(with(&["--set", "tree=nowhere.tsv"]).contains("nowhere.tsv"));
+    assert!(with(&["--noise", "sym:2"]).contains("between 0 and 1"));
+    assert!(with(&["--device", "cuda"]).contains("--features cuda"));
+    let message = fails(&mut command(&["train".into(), "--data".into(), "nowhere.csv".into()], &out));
+    assert!(message.contains("nowhere.csv"), "{message}");
+    let file = here.join("file");
+    std::fs::write(&file, "").unwrap();
+    let message = fails(&mut command(&arguments, &file.join("run")));
+    assert!(message.contains("cannot make the folder"), "{message}");
+}
+
+#[test]
+fn a_trained_model_evaluates_to_what_the_run_said() {
+    let here = folder("eval");
+    let (arguments, out) = (arrange(&here), here.join("run"));
+    let output = fine(command(&arguments, &out).arg("--json"));
+    let wanted = objects(&output).last().unwrap()["test_last"].as_f64().unwrap();
+    let test = here.join("test.csv");
+    let mut eval = Command::new(env!("CARGO_BIN_EXE_negscale"));
+    eval.args(["eval", text(&out), "--data", text(&test), "--label-column", "label", "--truth-column", "truth", "--json"]);
+    let found: Value = serde_json::from_slice(&fine(&mut eval).stdout).unwrap();
+    assert_eq!(found["top_1"].as_f64().unwrap(), wanted, "{found}");
+}
