@@ -52,7 +52,17 @@ fn arrange(here: &Path) -> Vec<String> {
     write_table(&here.join("train.csv"), 600, 0.3, 1);
     write_table(&here.join("test.csv"), 200, 0.0, 2);
     let (data, test) = (here.join("train.csv"), here.join("test.csv"));
-    let words = ["train", "--data", text(&data), "--test", text(&test), "--label-column", "label", "--truth-column", "truth"];
+    let words = [
+        "train",
+        "--data",
+        text(&data),
+        "--test",
+        text(&test),
+        "--label-column",
+        "label",
+        "--truth-column",
+        "truth",
+    ];
     let more = ["--set", "epochs=6", "--set", "batch=32", "--set", "hidden=[24]", "--set", "baseline=none"];
     words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
 }
@@ -137,25 +147,36 @@ fn training_leaves_a_folder_of_plain_files_and_says_what_it_found() {
     let (arguments, out) = (arrange(&here), here.join("run"));
     let output = fine(&mut command(&arguments, &out));
     let table = String::from_utf8(output.stdout).unwrap();
-    for part in ["mean of last 10", "noisy validation", "(oracle)", "as given", "true class", "precision of flags"] {
+    for part in
+        ["mean of last 10", "noisy validation", "(oracle)", "as given", "true class", "precision of flags"]
+    {
         assert!(table.contains(part), "{part}: {table}");
     }
-    for name in ["settings.toml", "metrics.jsonl", "ledger.parquet", "audit.csv", "model.safetensors", "report.html"] {
+    for name in
+        ["settings.toml", "metrics.jsonl", "ledger.parquet", "audit.csv", "model.safetensors", "report.html"]
+    {
         assert!(out.join(name).metadata().unwrap().len() > 100, "{name}");
     }
     assert_eq!(std::fs::read_dir(out.join("events")).unwrap().count(), 1);
     let settings = std::fs::read_to_string(out.join("settings.toml")).unwrap();
-    for key in ["data_fingerprint", "version", "hardware", "[optimiser]", "[negscale]", "host = \"cross-entropy\""] {
+    for key in
+        ["data_fingerprint", "version", "hardware", "[optimiser]", "[negscale]", "host = \"cross-entropy\""]
+    {
         assert!(settings.contains(key), "{key}: {settings}");
     }
     let audit = std::fs::read_to_string(out.join("audit.csv")).unwrap();
-    assert!(audit.starts_with("index,path,given,suggested,clean_probability,suggested_probability,tree_distance,flag\n"));
+    assert!(audit.starts_with(
+        "index,path,given,suggested,clean_probability,suggested_probability,tree_distance,flag\n"
+    ));
     assert_eq!(audit.lines().count(), 601);
     assert!(audit.contains("'=lorry"), "a class name must not become a formula");
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(!report.contains("<script") && report.contains("&#60;script") | report.contains("&lt;script"));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.lines().any(|line| line.starts_with("epoch   6/6") && line.contains("right from wrong")), "{said}");
+    assert!(
+        said.lines().any(|line| line.starts_with("epoch   6/6") && line.contains("right from wrong")),
+        "{said}"
+    );
 }
 
 #[test]
@@ -165,9 +186,13 @@ fn json_has_an_object_per_epoch_and_a_last_one_with_the_results() {
     let output = fine(command(&arguments, &out).arg("--json"));
     let objects = objects(&output);
     assert_eq!(objects.len(), 7);
-    assert!(objects[..6].iter().all(|epoch| epoch["losses"]["total"].is_f64() && epoch["test_accuracy"].is_f64()));
+    assert!(
+        objects[..6].iter().all(|epoch| epoch["losses"]["total"].is_f64() && epoch["test_accuracy"].is_f64())
+    );
     let last = &objects[6];
-    for key in ["test_last", "test_last10", "test_best", "noise_achieved", "audit_average_precision", "seconds"] {
+    for key in
+        ["test_last", "test_last10", "test_best", "noise_achieved", "audit_average_precision", "seconds"]
+    {
         assert!(last[key].is_f64(), "{key}: {last}");
     }
     assert!(last["test_last10"].as_f64().unwrap() > 0.8, "{last}");
@@ -211,7 +236,8 @@ fn a_run_that_is_killed_again_and_again_ends_in_the_same_bits() {
     let (out, mut chance) = (here.join("killed"), Chance(7));
     let mut kills = 0;
     loop {
-        let mut child = command(&arguments, &out).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child =
+            command(&arguments, &out).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(60 + (400.0 * (chance.next() + 0.5)) as u64));
         if child.try_wait().unwrap().is_some_and(|status| status.success()) {
             break;
@@ -284,15 +310,21 @@ fn a_disk_without_room_is_a_clear_error_and_the_last_checkpoint_stays() {
         checkpoints(&out).into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
     let mut cramped = Command::new("bash");
     let script = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
-    cramped.args(["-c", script, "bash", env!("CARGO_BIN_EXE_negscale")]).args(&arguments).args(["--out", text(&out)]);
+    cramped
+        .args(["-c", script, "bash", env!("CARGO_BIN_EXE_negscale")])
+        .args(&arguments)
+        .args(["--out", text(&out)]);
     let message = fails(cramped.env_remove("NEGSCALE_DATA"));
-    assert!(message.contains("could not be saved") && message.contains("last checkpoint is intact"), "{message}");
+    assert!(
+        message.contains("could not be saved") && message.contains("last checkpoint is intact"),
+        "{message}"
+    );
     for (path, bytes) in before {
         assert_eq!(std::fs::read(&path).unwrap(), bytes, "{}", path.display());
     }
-    let strays = std::fs::read_dir(out.join("checkpoints")).unwrap().filter(|entry| {
-        entry.as_ref().unwrap().file_name().to_string_lossy().contains("part")
-    });
+    let strays = std::fs::read_dir(out.join("checkpoints"))
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().contains("part"));
     assert_eq!(strays.count(), 0, "half a file was left behind");
     fine(command(&arguments, &out).arg("--quiet"));
     assert_eq!(remains(&out), remains(&here.join("straight")));
@@ -305,7 +337,10 @@ fn a_folder_of_another_run_is_refused_with_the_differences() {
     fine(command(&arguments, &out).arg("--quiet"));
     arguments.extend(["--set", "optimiser.lr=0.5"].map(str::to_owned));
     let message = fails(&mut command(&arguments, &out));
-    assert!(message.contains("optimiser.lr is 0.02 there and 0.5 here") && message.contains("--fresh"), "{message}");
+    assert!(
+        message.contains("optimiser.lr is 0.02 there and 0.5 here") && message.contains("--fresh"),
+        "{message}"
+    );
     arguments.truncate(arguments.len() - 2);
     write_table(&here.join("train.csv"), 600, 0.3, 9);
     let message = fails(&mut command(&arguments, &out));
@@ -360,7 +395,17 @@ fn a_trained_model_evaluates_to_what_the_run_said() {
     let wanted = objects(&output).last().unwrap()["test_last"].as_f64().unwrap();
     let test = here.join("test.csv");
     let mut eval = Command::new(env!("CARGO_BIN_EXE_negscale"));
-    eval.args(["eval", text(&out), "--data", text(&test), "--label-column", "label", "--truth-column", "truth", "--json"]);
+    eval.args([
+        "eval",
+        text(&out),
+        "--data",
+        text(&test),
+        "--label-column",
+        "label",
+        "--truth-column",
+        "truth",
+        "--json",
+    ]);
     let found: Value = serde_json::from_slice(&fine(&mut eval).stdout).unwrap();
     assert_eq!(found["top_1"].as_f64().unwrap(), wanted, "{found}");
 }

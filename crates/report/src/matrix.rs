@@ -52,6 +52,18 @@ pub(crate) struct Cell {
     pub title: String,
 }
 
+impl Cell {
+    /// Whether black is read better than white on dark paper; the two colours differ in lightness.
+    pub fn is_deep(&self) -> bool {
+        self.shade >= if self.diagonal { 60 } else { 64 }
+    }
+
+    /// Whether white is read better than black on light paper.
+    pub fn is_deeper(&self) -> bool {
+        self.shade >= if self.diagonal { 88 } else { 98 }
+    }
+}
+
 pub(crate) struct Pair {
     pub row: String,
     pub column: String,
