@@ -5,10 +5,13 @@ use anyhow::{Context, Result};
 use negscale_learn::recipe::Layers;
 use std::path::{Path, PathBuf};
 
+/// The recipe for somebody who asks for nothing.
+const DEFAULT: &str = include_str!("../../../recipes/default.toml");
+
 /// Where settings come from: the recipe lies over the defaults, `--set` over the recipe, other flags over `--set`.
 #[derive(clap::Args)]
 pub struct Choices {
-    /// Recipe: a TOML file of settings (`negscale config explain` lists them).
+    /// Recipe: a TOML file of settings (`negscale config explain` lists them); without recipe and data, recipes/default.toml.
     #[arg(value_name = "RECIPE")]
     pub recipe: Option<PathBuf>,
     /// Set any key, such as epochs=3 or negscale.lambda=0.5; may be repeated.
@@ -52,6 +55,8 @@ impl Choices {
         let mut layers = Layers::new();
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;
+        } else if self.data.is_none() && !self.set.iter().any(|set| set.starts_with("data=")) {
+            layers = layers.with_text("recipes/default.toml", DEFAULT)?;
         }
         layers = layers.with_sets(&self.set)?;
         let texts = [

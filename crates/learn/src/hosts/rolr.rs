@@ -48,6 +48,7 @@ pub const CARD: Card = Card {
         ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
         ("warm_up", "epochs of warm-up, or their share of all epochs"),
         ("warm_up_batch", "samples per batch in warm-up"),
+        ("guess_view", "view that targets are guessed from"),
         ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
         ("passes", "passes over the data per epoch after warm-up"),
         ("lambda_p", "weight of the uniform prior"),
@@ -68,6 +69,7 @@ pub struct Settings {
     pub protocol: Protocol,
     pub warm_up: Milestone,
     pub warm_up_batch: usize,
+    pub guess_view: View,
     pub train_view: View,
     pub passes: usize,
     pub lambda_p: f64,
@@ -83,6 +85,7 @@ impl Default for Settings {
             protocol: Protocol::Blind,
             warm_up: Milestone::Share(0.2),
             warm_up_batch: 64,
+            guess_view: View::Weak,
             train_view: View::Strong,
             passes: 2,
             lambda_p: 1.0,
@@ -178,7 +181,8 @@ impl Host for RoLR {
         };
         if scene.epoch.number < self.warm_up {
             let batch = self.settings.warm_up_batch;
-            let turns = [0, 1].map(|net| turn(net, vec![View::Weak], 1, batch)).to_vec();
+            let view = self.settings.guess_view;
+            let turns = [0, 1].map(|net| turn(net, vec![view], 1, batch)).to_vec();
             return Ok(Plan { warming_up: true, ..Plan::new(turns) });
         }
         // Both before any update.
@@ -186,7 +190,7 @@ impl Host for RoLR {
         let both: Vec<f32> = self.clean[0].iter().zip(&self.clean[1]).map(|(a, b)| (a + b) / 2.0).collect();
         scene.ledger.set_clean(Samples::All, &both)?;
         let share = both.iter().filter(|&&w| w > 0.5).count() as f64 / both.len().max(1) as f64;
-        let views = || vec![View::Weak, self.settings.train_view];
+        let views = || vec![self.settings.guess_view, self.settings.train_view];
         let mut plan =
             Plan::new([1, 0].map(|net| turn(net, views(), self.settings.passes, self.batch)).to_vec());
         plan.notes.insert("held to be clean".into(), share);

@@ -45,7 +45,7 @@ pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
 /// Its noise unless told otherwise.
 pub const DEFAULT_NOISE: &str = "sym:0.5";
 /// The host that is used unless told otherwise.
-pub const DEFAULT_HOST: &str = "cross-entropy";
+pub const DEFAULT_HOST: &str = "rolr";
 /// The plug-in that is used unless told otherwise.
 pub const DEFAULT_PLUGIN: &str = "negscale";
 /// The method that is trained for comparison unless told otherwise.
@@ -62,22 +62,24 @@ pub struct Recipe {
     pub train: TrainSettings,
     /// A method to train equally long for comparison.
     pub baseline: Option<String>,
+    /// Its own settings, complete.
+    pub baseline_settings: toml::Table,
     /// Clean probabilities below this are flagged as wrong labels.
     pub flag_below: f64,
 }
 
 impl Recipe {
-    /// The run to compare with, if there is one: the baseline alone, with its own default settings, on the same data with
-    /// the same network, epochs, batches, optimiser, schedule and seed.
+    /// The run to compare with, if there is one: the baseline alone, with its own settings, on the same data with the same
+    /// network, epochs, batches, optimiser, schedule and seed.
     pub fn of_baseline(&self) -> Option<Self> {
         let card = hosts::card(self.baseline.as_deref()?).ok()?;
         let train = TrainSettings {
             host: card.id.into(),
-            host_settings: (card.settings)(),
+            host_settings: self.baseline_settings.clone(),
             plugin: "none".into(),
             plugin_settings: toml::Table::new(),
             ..self.train.clone()
         };
-        Some(Self { train, baseline: None, ..self.clone() })
+        Some(Self { train, baseline: None, baseline_settings: toml::Table::new(), ..self.clone() })
     }
 }

@@ -75,7 +75,11 @@ impl Layers {
             ));
         }
         let baseline = (baseline != "none" && !is_same).then(|| baseline.to_owned());
-        Ok(Recipe { data, train, baseline, flag_below })
+        let baseline_settings = match &baseline {
+            Some(baseline) => self.over(baseline, (hosts::card(baseline)?.settings)()),
+            None => Table::new(),
+        };
+        Ok(Recipe { data, train, baseline, baseline_settings, flag_below })
     }
 
     /// Settings that depend on their `kind`: those of the host if it is of that kind, else the kind's own defaults; over

@@ -46,7 +46,7 @@ impl Recipe {
     }
 
     fn values(&self) -> Table {
-        let Recipe { data, train, baseline, flag_below } = self;
+        let Recipe { data, train, baseline, baseline_settings, flag_below } = self;
         let mut all = of_data(data);
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
         put("host", train.host.clone().into());
@@ -68,6 +68,9 @@ impl Recipe {
         audit.insert("flag_below".into(), (*flag_below).into());
         audit.insert("recent".into(), whole(train.recent as u64));
         put("audit", audit.into());
+        if let Some(baseline) = baseline {
+            put(baseline, baseline_settings.clone().into());
+        }
         put(&train.host, train.host_settings.clone().into());
         all
     }
