@@ -289,13 +289,17 @@ fn unlabelled_samples_can_be_shown_in_views_of_their_own() {
     for (at, made) in views(&strong, Some(&weak)).into_iter().enumerate() {
         let (number, samples, given, labelled, others, unlabelled) = made;
         assert_eq!((labelled.len(), unlabelled.len()), (2, 3));
-        assert_eq!((number, &samples, &given, &others), (at, &both_weak[at].1, &both_weak[at].2, &both_weak[at].4));
+        assert_eq!(
+            (number, &samples, &given, &others),
+            (at, &both_weak[at].1, &both_weak[at].2, &both_weak[at].4)
+        );
         assert!(labelled == both_strong[at].3 && unlabelled == both_weak[at].5, "batch {at}");
     }
     assert!(views(&strong, Some(&strong)) == both_strong);
     // A sample that is in both parts looks different in each.
     let (_, samples, _, labelled, ..) = &both_strong[0];
-    let place = both_strong.iter().find_map(|b| b.4.iter().position(|s| s == &samples[0]).map(|at| (&b.5, at)));
+    let place =
+        both_strong.iter().find_map(|b| b.4.iter().position(|s| s == &samples[0]).map(|at| (&b.5, at)));
     let (unlabelled, at) = place.unwrap();
     let width = labelled[0].len() / samples.len();
     assert_ne!(labelled[0][..width], unlabelled[0][at * width..(at + 1) * width]);

@@ -177,8 +177,8 @@ impl Loader {
         batch: usize,
         drop_last: bool,
     ) -> Result<Self> {
-        let settings =
-            LoaderSettings { views, unlabelled_views, batch, drop_last, ..self.settings.clone() }.checked()?;
+        let settings = LoaderSettings { views, unlabelled_views, batch, drop_last, ..self.settings.clone() }
+            .checked()?;
         settings.all_views().try_for_each(|&view| self.source.check_view(view))?;
         Ok(Self {
             source: self.source.clone(),
