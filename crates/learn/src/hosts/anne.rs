@@ -126,9 +126,11 @@ impl Settings {
         if let Milestone::Share(share) = self.warm_up {
             require("anne.warm_up", share, unit(share), "a whole number of epochs, or a share from 0 to 1")?;
         }
-        require("anne.gamma_r", self.gamma_r, unit(self.gamma_r), "must be from 0 to 1")?;
-        require("anne.gamma_e", self.gamma_e, unit(self.gamma_e), "must be from 0 to 1")?;
-        require("anne.theta_s", self.theta_s, unit(self.theta_s), "must be from 0 to 1")?;
+        let shares =
+            [("anne.gamma_r", self.gamma_r), ("anne.gamma_e", self.gamma_e), ("anne.theta_s", self.theta_s)];
+        for (name, value) in shares {
+            require(name, value, unit(value), "must be from 0 to 1")?;
+        }
         let most = self.ceiling;
         require("anne.ceiling", most as f64, most >= FEWEST, "must be at least 5")?;
         for least in self.fewest {
@@ -327,18 +329,18 @@ impl Host for Anne {
         let weak = team.train(0, &all.views[0])?;
         let strong = team.train(0, &all.views[1])?;
         let same = consistency(team.net(0), weak.features, strong.features.clone(), &team.next_pass(0))?;
-        let loss = same.clone() * self.settings.lambda_fc;
-        let loss = fit.clone().map_or(loss.clone(), |fit| fit + loss);
-        let mut objective = Objective::new(loss).with_term("consistency", &same).with_tap(Tap {
+        let tap = Tap {
             features: strong.features,
             logits: strong.logits,
             given: all.given.clone(),
             believed: Some(believed(&all.samples)),
-        });
-        if let Some(fit) = &fit {
-            objective = objective.with_term("fit", fit);
-        }
-        Ok(objective)
+        };
+        let weighted = same.clone() * self.settings.lambda_fc;
+        let objective = match fit {
+            Some(fit) => Objective::new(fit.clone() + weighted).with_term("fit", &fit),
+            None => Objective::new(weighted),
+        };
+        Ok(objective.with_term("consistency", &same).with_tap(tap))
     }
 
     fn state(&self) -> State {
