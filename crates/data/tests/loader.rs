@@ -251,10 +251,63 @@ fn the_shorter_set_of_a_pair_starts_again_in_a_new_order() {
     let (labelled, unlabelled) = parts(&pair(0..13, 13..53, Until::Longer));
     assert_eq!(labelled.iter().map(Vec::len).collect::<Vec<_>>(), [8, 5, 8, 5, 8]);
     assert_eq!(sorted(&unlabelled), (13..53).collect::<Vec<_>>());
+    // The unlabelled set sets the length whichever is longer, and samples may be in both sets, or twice in one.
+    assert_eq!(parts(&pair(0..40, 40..53, Until::Unlabelled)).0.len(), 2);
+    let twice = Order::Pair {
+        labelled: [3, 3, 4].repeat(2),
+        unlabelled: (0..53).collect(),
+        unlabelled_batch: None,
+        until: Until::Unlabelled,
+    };
+    let (labelled, unlabelled) = parts(&twice);
+    assert_eq!(sorted(&unlabelled), (0..53).collect::<Vec<_>>());
+    assert!(labelled.len() == 7 && labelled.iter().all(|batch| batch.len() == 6));
+    assert_eq!(sorted(&labelled[..1]), [3, 3, 3, 3, 4, 4]);
+    assert_eq!(parts(&pair(0..0, 0..13, Until::Unlabelled)).0, vec![Vec::<u32>::new(); 2]);
     // Nothing unlabelled: empty parts; nothing labelled: no epoch.
     let (labelled, unlabelled) = parts(&pair(0..13, 0..0, Until::Labelled));
     assert_eq!((labelled.len(), unlabelled), (2, vec![vec![]; 2]));
     assert!(parts(&pair(0..0, 0..13, Until::Labelled)).0.is_empty());
+}
+
+#[test]
+fn unlabelled_samples_can_be_shown_in_views_of_their_own() {
+    let order = Order::Pair {
+        labelled: (0..20).collect(),
+        unlabelled: (0..53).collect(),
+        unlabelled_batch: Some(5),
+        until: Until::Unlabelled,
+    };
+    let views = |list: &[View], own: Option<&[View]>| {
+        let loader = loader_of(pictures(53), settings(8, 2));
+        let loader = loader.showing_pair(list.to_vec(), own.map(<[View]>::to_vec), 8, true).unwrap();
+        loader.epoch(3, &order).unwrap().map(said).collect::<Vec<Said>>()
+    };
+    let (strong, weak) = ([View::Strong, View::Strong], [View::Weak, View::AutoAugment, View::Plain]);
+    let (both_strong, both_weak) = (views(&strong, None), views(&weak, None));
+    // Each part is, bit for bit, what it would be if both parts were shown so.
+    for (at, made) in views(&strong, Some(&weak)).into_iter().enumerate() {
+        let (number, samples, given, labelled, others, unlabelled) = made;
+        assert_eq!((labelled.len(), unlabelled.len()), (2, 3));
+        assert_eq!(
+            (number, &samples, &given, &others),
+            (at, &both_weak[at].1, &both_weak[at].2, &both_weak[at].4)
+        );
+        assert!(labelled == both_strong[at].3 && unlabelled == both_weak[at].5, "batch {at}");
+    }
+    assert!(views(&strong, Some(&strong)) == both_strong);
+    // A sample that is in both parts looks different in each.
+    let (_, samples, _, labelled, ..) = &both_strong[0];
+    let place =
+        both_strong.iter().find_map(|b| b.4.iter().position(|s| s == &samples[0]).map(|at| (&b.5, at)));
+    let (unlabelled, at) = place.unwrap();
+    let width = labelled[0].len() / samples.len();
+    assert_ne!(labelled[0][..width], unlabelled[0][at * width..(at + 1) * width]);
+    // Without a list of their own on the next showing, they are shown as the others again.
+    let loader = loader_of(pictures(53), settings(8, 2));
+    let loader = loader.showing_pair(strong.to_vec(), Some(weak.to_vec()), 8, true).unwrap();
+    let loader = loader.showing(strong.to_vec(), 8, true).unwrap();
+    assert!(loader.epoch(3, &order).unwrap().map(said).collect::<Vec<Said>>() == both_strong);
 }
 
 #[test]
@@ -342,7 +395,10 @@ fn settings_that_cannot_work_are_refused_with_a_reason() {
     };
     assert!(refused(settings(0, 1)).contains("batch = 0"));
     assert!(refused(LoaderSettings { views: vec![], ..settings(4, 1) }).contains("views = 0"));
+    let own = |views: Vec<View>| refused(LoaderSettings { unlabelled_views: Some(views), ..settings(4, 1) });
+    assert!(own(vec![]).contains("unlabelled_views = 0"));
     let jitter = View::Noise(Stray { sigma: 0.1, dropout: 0.0 });
+    assert!(own(vec![jitter]).contains("jitter:0.1"));
     assert!(refused(LoaderSettings { views: vec![jitter], ..settings(4, 1) }).contains("jitter:0.1"));
     assert!(refused(settings(4, usize::MAX)).contains("threads"));
     let loader = Loader::of_images(&dataset, &images, settings(4, 1)).unwrap();

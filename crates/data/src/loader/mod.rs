@@ -55,6 +55,8 @@ pub struct LoaderSettings {
     pub batch: usize,
     /// Views of each sample.
     pub views: Vec<View>,
+    /// Views of the unlabelled samples of a pair, if they are shown otherwise than the labelled ones.
+    pub unlabelled_views: Option<Vec<View>>,
     /// Whether a last batch that is not full is left out, unless it is the only one.
     pub drop_last: bool,
     /// Seed of order and views.
@@ -72,6 +74,7 @@ impl Default for LoaderSettings {
         Self {
             batch: 128,
             views: vec![View::Plain],
+            unlabelled_views: None,
             drop_last: false,
             seed: 1,
             threads: 0,
@@ -82,14 +85,15 @@ impl Default for LoaderSettings {
 }
 
 impl LoaderSettings {
+    fn all_views(&self) -> impl Iterator<Item = &View> {
+        self.views.iter().chain(self.unlabelled_views.iter().flatten())
+    }
+
     fn checked(mut self) -> Result<Self> {
         check_positive("batch", self.batch)?;
-        if self.views.is_empty() || self.views.len() > MOST_VIEWS {
-            return Err(Error::Setting {
-                what: "views",
-                value: self.views.len().to_string(),
-                requirement: format!("must be 1 to {MOST_VIEWS}"),
-            });
+        check_views("views", &self.views)?;
+        if let Some(views) = &self.unlabelled_views {
+            check_views("unlabelled_views", views)?;
         }
         if self.threads > MOST_THREADS {
             return Err(Error::Setting {
@@ -106,6 +110,14 @@ impl LoaderSettings {
         }
         Ok(self)
     }
+}
+
+fn check_views(what: &'static str, views: &[View]) -> Result<()> {
+    if (1..=MOST_VIEWS).contains(&views.len()) {
+        return Ok(());
+    }
+    let (value, requirement) = (views.len().to_string(), format!("must be 1 to {MOST_VIEWS}"));
+    Err(Error::Setting { what, value, requirement })
 }
 
 /// Makes batches of a data set.
@@ -135,7 +147,7 @@ impl Loader {
 
     fn new(dataset: &Dataset, source: Source, settings: LoaderSettings) -> Result<Self> {
         let settings = settings.checked()?;
-        settings.views.iter().try_for_each(|&view| source.check_view(view))?;
+        settings.all_views().try_for_each(|&view| source.check_view(view))?;
         if u32::try_from(dataset.len()).is_err() {
             return Err(Error::Setting {
                 what: "items",
@@ -154,8 +166,20 @@ impl Loader {
 
     /// The same items shown otherwise. Decoded pictures are shared with this loader.
     pub fn showing(&self, views: Vec<View>, batch: usize, drop_last: bool) -> Result<Self> {
-        let settings = LoaderSettings { views, batch, drop_last, ..self.settings.clone() }.checked()?;
-        settings.views.iter().try_for_each(|&view| self.source.check_view(view))?;
+        self.showing_pair(views, None, batch, drop_last)
+    }
+
+    /// As [`showing`](Self::showing), with views of their own for the unlabelled samples of a pair.
+    pub fn showing_pair(
+        &self,
+        views: Vec<View>,
+        unlabelled_views: Option<Vec<View>>,
+        batch: usize,
+        drop_last: bool,
+    ) -> Result<Self> {
+        let settings = LoaderSettings { views, unlabelled_views, batch, drop_last, ..self.settings.clone() }
+            .checked()?;
+        settings.all_views().try_for_each(|&view| self.source.check_view(view))?;
         Ok(Self {
             source: self.source.clone(),
             labels: self.labels.clone(),
@@ -189,6 +213,7 @@ impl Loader {
             labels: self.labels.clone(),
             dataset: self.dataset.clone(),
             views: self.settings.views.clone(),
+            unlabelled_views: self.settings.unlabelled_views.clone(),
             seed,
             epoch,
             schedule,

@@ -51,6 +51,8 @@ pub enum Until {
     /// When the labelled set is used up, as published loops of DivideMix's kind have it.
     #[default]
     Labelled,
+    /// When the unlabelled set is used up: where it is all samples, and the labelled set a choice among them (ANNE).
+    Unlabelled,
     /// When the set with more batches is used up.
     Longer,
 }
@@ -173,6 +175,7 @@ impl Given<'_> {
                 let full = |set: &[u32], batch| self.cut(set, batch).count();
                 let wanted = match until {
                     Until::Labelled => full(labelled, self.batch),
+                    Until::Unlabelled => full(unlabelled, second),
                     Until::Longer => full(labelled, self.batch).max(full(unlabelled, second)),
                 };
                 vec![

@@ -20,6 +20,7 @@ pub(super) struct Work {
     pub labels: Arc<[u32]>,
     pub dataset: String,
     pub views: Vec<View>,
+    pub unlabelled_views: Option<Vec<View>>,
     pub seed: u64,
     pub epoch: u64,
     pub schedule: Schedule,
@@ -162,21 +163,31 @@ impl Work {
         let Buffers { first, second } = &mut held.buffers;
         let mut parts = self.schedule.batch(number);
         if let Some(planned) = parts.next() {
-            self.fill(first, planned, scratch, desk)?;
+            self.fill(first, planned, &self.views, scratch, desk)?;
         }
         match parts.next() {
-            Some(planned) => self.fill(second.get_or_insert_default(), planned, scratch, desk)?,
+            Some(planned) => {
+                let views = self.unlabelled_views.as_ref().unwrap_or(&self.views);
+                self.fill(second.get_or_insert_default(), planned, views, scratch, desk)?;
+            }
             None => *second = None,
         }
         Ok(held)
     }
 
-    fn fill(&self, part: &mut Part, planned: &Planned, scratch: &mut Scratch, desk: &Desk) -> Result<()> {
+    fn fill(
+        &self,
+        part: &mut Part,
+        planned: &Planned,
+        views: &[View],
+        scratch: &mut Scratch,
+        desk: &Desk,
+    ) -> Result<()> {
         let width = self.source.width();
         part.samples.clone_from(&planned.samples);
         part.given.clear();
         part.given.extend(planned.samples.iter().map(|&sample| self.labels[sample as usize]));
-        part.views.resize_with(self.views.len(), Vec::new);
+        part.views.resize_with(views.len(), Vec::new);
         part.views.iter_mut().for_each(|view| view.resize(planned.samples.len() * width, 0.0));
         for (row, (&sample, &again)) in planned.samples.iter().zip(&planned.again).enumerate() {
             // Large pictures take long: somebody who has stopped listening should not wait for the whole batch.
@@ -185,7 +196,7 @@ impl Work {
             }
             let moment = Moment { seed: self.seed, epoch: self.epoch, again: again as u64 };
             let out = part.views.iter_mut().map(|view| &mut view[row * width..(row + 1) * width]);
-            self.source.show(sample, &self.views, moment, scratch, out).map_err(|error| Error::Item {
+            self.source.show(sample, views, moment, scratch, out).map_err(|error| Error::Item {
                 dataset: self.dataset.clone(),
                 item: sample as usize,
                 origin: self.source.origin(sample as usize),

@@ -76,6 +76,7 @@ impl Host for CrossEntropy {
         Ok(Plan::new(vec![Turn {
             trains: vec![0],
             views: vec![self.settings.view],
+            unlabelled_views: None,
             order: Order::Shuffled { passes: 1 },
             batch: self.batch,
             drop_last: true,

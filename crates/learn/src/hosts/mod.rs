@@ -10,6 +10,7 @@
 //! and targets says so on its card. **Adding a method** is one file with a [`Card`] and an `impl Host`, and one word in
 //! [`METHODS`].
 
+pub mod anne;
 mod batch;
 mod card;
 pub mod cross_entropy;
@@ -50,7 +51,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr];
+methods![cross_entropy, rolr, anne];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

@@ -12,6 +12,9 @@ pub struct Turn {
     pub trains: Vec<usize>,
     /// Views of each sample.
     pub views: Vec<View>,
+    /// Views of the unlabelled samples of a pair, if they are shown otherwise.
+    #[serde(default)]
+    pub unlabelled_views: Option<Vec<View>>,
     /// Which samples, in which order.
     pub order: Order,
     /// Samples per batch.

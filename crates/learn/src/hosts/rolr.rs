@@ -175,6 +175,7 @@ impl Host for RoLR {
         let turn = |net, views, passes, batch| Turn {
             trains: vec![net],
             views,
+            unlabelled_views: None,
             order: Order::Shuffled { passes },
             batch,
             drop_last: true,

@@ -270,7 +270,8 @@ impl Trainer {
     fn turn(&mut self, plan: &Plan, watch: &mut impl FnMut(Progress)) -> Result<bool> {
         let (number, turns) = (self.position.turn, plan.turns.len());
         let turn = &plan.turns[number];
-        let loader = self.train.loader.showing(turn.views.clone(), turn.batch, turn.drop_last)?;
+        let (views, unlabelled) = (turn.views.clone(), turn.unlabelled_views.clone());
+        let loader = self.train.loader.showing_pair(views, unlabelled, turn.batch, turn.drop_last)?;
         let shape = loader.item_shape();
         // Every turn of every epoch has an order and views of its own.
         let stream = (self.position.epoch as u64) << 8 | number as u64;
