@@ -63,7 +63,18 @@ fn arrange(here: &Path) -> Vec<String> {
         "--truth-column",
         "truth",
     ];
-    let more = ["--set", "host=cross-entropy", "--set", "epochs=6", "--set", "batch=32", "--set", "hidden=[24]", "--set", "baseline=none"];
+    let more = [
+        "--set",
+        "host=cross-entropy",
+        "--set",
+        "epochs=6",
+        "--set",
+        "batch=32",
+        "--set",
+        "hidden=[24]",
+        "--set",
+        "baseline=none",
+    ];
     words.iter().chain(&more).map(|word| (*word).to_owned()).collect()
 }
 

@@ -182,7 +182,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
             ("schedule.kind", _) => "\"last\"".to_owned(),
             (_, Expected::Text) => format!("\"{}\"", key.default),
             (_, Expected::Whole | Expected::Milestone) => "3".to_owned(),
-            (_, Expected::Number | Expected::Momentum) => "0.25".to_owned(),
+            (_, Expected::Number | Expected::AsWritten | Expected::Momentum) => "0.25".to_owned(),
             (_, Expected::Switch) => "true".to_owned(),
             (_, Expected::Wholes | Expected::List | Expected::Milestones) => "[]".to_owned(),
         };
@@ -346,4 +346,14 @@ fn keys_are_found_by_path_by_table_and_by_name() {
     assert!(recipe::find("audit").unwrap().iter().any(|key| key.path() == "audit.mixture.tol"));
     assert_eq!(recipe::find("epochs").unwrap()[0].path(), "epochs");
     assert!(recipe::find("optimizer").unwrap_err().to_string().contains("`optimiser`"));
+}
+
+#[test]
+fn a_whole_number_of_epochs_in_a_hosts_table_stays_one() {
+    let recipe = resolve(&read("host = \"rolr\"\n[rolr]\nwarm_up = 5\nlambda_p = 2"));
+    let settings: hosts::rolr::Settings =
+        negscale_learn::settings::read("rolr", &recipe.train.host_settings).unwrap();
+    assert_eq!((settings.warm_up, settings.lambda_p), (Milestone::Epoch(5), 2.0));
+    let share = resolve(&read("host = \"rolr\"\n[rolr]\nwarm_up = 0.5"));
+    assert_eq!(share.train.host_settings["warm_up"].as_float(), Some(0.5));
 }

@@ -11,6 +11,8 @@ pub enum Expected {
     Whole,
     /// A finite number.
     Number,
+    /// A finite number that is kept as written, because with and without a point may mean shares and whole epochs.
+    AsWritten,
     /// `true` or `false`.
     Switch,
     /// A list of whole numbers.
@@ -30,7 +32,7 @@ impl Expected {
     pub(super) fn like(example: &Value) -> Self {
         match example {
             Value::Integer(_) => Self::Whole,
-            Value::Float(_) => Self::Number,
+            Value::Float(_) => Self::AsWritten,
             Value::Boolean(_) => Self::Switch,
             Value::Array(_) => Self::List,
             Value::String(_) | Value::Datetime(_) | Value::Table(_) => Self::Text,
@@ -42,7 +44,7 @@ impl Expected {
         match self {
             Self::Text => "text, such as \"abc\"",
             Self::Whole => "a whole number, 0 or larger",
-            Self::Number => "a number, such as 0.5",
+            Self::Number | Self::AsWritten => "a number, such as 0.5",
             Self::Switch => "true or false",
             Self::Wholes => "a list of whole numbers, such as [256, 128]",
             Self::List => "a list, such as [1, 2]",
@@ -58,8 +60,9 @@ impl Expected {
         match (self, &value) {
             (Self::Text, Value::String(_)) | (Self::Switch, Value::Boolean(_)) => Some(value),
             (Self::Whole | Self::Milestone, Value::Integer(number)) => (*number >= 0).then_some(value),
+            (Self::AsWritten, Value::Integer(_)) => Some(value),
             (Self::Number | Self::Momentum, Value::Integer(number)) => Some(Value::Float(*number as f64)),
-            (Self::Number | Self::Milestone | Self::Momentum, Value::Float(number)) => {
+            (Self::Number | Self::AsWritten | Self::Milestone | Self::Momentum, Value::Float(number)) => {
                 number.is_finite().then_some(value)
             }
             (Self::List, Value::Array(_)) => Some(value),
