@@ -13,11 +13,16 @@
 mod batch;
 mod card;
 pub mod cross_entropy;
+mod divided;
+pub mod dividemix;
+mod peers;
 mod plan;
+pub mod rankmatch;
 pub mod rolr;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use divided::SemiSettings;
 pub use plan::{Objective, Plan, State, Tap, Turn};
 
 use crate::trainer::Scene;
@@ -50,7 +55,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr];
+methods![cross_entropy, rolr, dividemix, rankmatch];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {
