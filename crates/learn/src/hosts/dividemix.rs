@@ -3,8 +3,12 @@
 //! Warm-up: each network by cross-entropy on the labels as given, with the mean negative entropy added under asymmetric noise.
 //! Then, per epoch, a mixture of two Gaussians over each network's losses on plain samples gives $w_i$, the probability that a label
 //! is clean. Samples with $w_i > \tau$ by network b are labelled for network a, the others unlabelled, and the other way round; a is
-//! trained first, then b, with the changed a for its peer. Two weak views of each sample; targets and loss are those of
-//! [`super::SemiSettings`]'s methods: refined or guessed from both views, sharpened, mixed up, cross-entropy and squared error.
+//! trained first, then b, with the changed a for its peer. Per batch, with two weak views each of labelled samples $x$ and unlabelled
+//! ones $u$, $[\,\cdot\,]_T$ raised to $1/T$ and normalised, the peer in evaluation mode:
+//!
+//! - $r = [\, w\, e(\tilde y) + (1 - w)\, \frac12 (p_a(x^1) + p_a(x^2)) \,]_T$;
+//! - $q = [\, \frac14 (p_a(u^1) + p_a(u^2) + p_b(u^1) + p_b(u^2)) \,]_T$;
+//! - the loss of [`crate::kit::semi`] on the mixed pool $[x^1, x^2, u^1, u^2]$ with targets $[r, r, q, q]$, $\lambda_u$ growing from 0.
 //!
 //! At rates of 0.9 and above the mixture sees the mean losses of the last five epochs (protocol `tuned`).
 //!

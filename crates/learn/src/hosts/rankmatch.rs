@@ -146,13 +146,13 @@ impl Host for RankMatch {
         let mut rows = 0;
         let mut own = Vec::with_capacity(parts.len());
         for part in &parts {
-            own.push(vec![out.logits.clone().slice([rows..rows + part.len()])]);
+            own.push(vec![out.logits.clone().narrow(0, rows, part.len())]);
             rows += part.len();
         }
         let taught = self.divided.teach(batch, scene, &own)?;
         let (mut objective, _) = self.divided.fit(batch, scene, &taught.targets)?;
         objective.loss = objective.loss + rank.clone() * self.settings.lambda_r;
-        let [features, logits] = [out.features, out.logits].map(|all| all.slice([rows..2 * rows]));
+        let [features, logits] = [out.features, out.logits].map(|all| all.narrow(0, rows, rows));
         let tap = Tap { features, logits, given: given(&parts), believed: Some(taught.believed) };
         Ok(objective.with_term("rank", &rank).with_tap(tap))
     }

@@ -80,11 +80,12 @@ impl Cost {
     /// The cost of a pool whose first `labelled` rows are labelled, at least one.
     pub fn new(logits: Tensor<2>, targets: Tensor<2>, labelled: usize) -> Self {
         let [rows, _] = logits.dims();
-        let part =
-            |from: usize, to: usize| (logits.clone().slice([from..to]), targets.clone().slice([from..to]));
+        let part = |from: usize, length: usize| {
+            (logits.clone().narrow(0, from, length), targets.clone().narrow(0, from, length))
+        };
         let (x, r) = part(0, labelled);
         let consistency = (rows > labelled).then(|| {
-            let (u, q) = part(labelled, rows);
+            let (u, q) = part(labelled, rows - labelled);
             squared_error(u, q)
         });
         Self { fit: soft_cross_entropy(x, r), consistency, prior: prior_penalty(logits) }
