@@ -68,7 +68,8 @@ impl Milestone {
         }
     }
 
-    fn check(self, name: &'static str) -> Result<()> {
+    /// Refuses a share outside [0, 1]; `name` is the setting's.
+    pub fn check(self, name: &'static str) -> Result<()> {
         match self {
             Milestone::Epoch(_) => Ok(()),
             Milestone::Share(share) => require(

@@ -3,6 +3,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_learn::kit::mix::Mix;
+use negscale_learn::kit::semi::Cost;
 use negscale_learn::kit::{loss, target};
 use serde::Deserialize;
 
@@ -125,12 +126,9 @@ fn the_objective_of_dividemix_is_that_of_pytorch() {
     let targets = mix.rows(Tensor::cat(vec![r.clone(), r, q.clone(), q], 0));
     close("targets", targets.clone(), &g.targets, 1e-6);
     let z = logits(&own, &inputs);
-    let (first, count) = (2 * g.labelled, 2 * (g.labelled + g.unlabelled));
-    let part = |x: &Tensor<2>, from: usize, to: usize| x.clone().slice([from..to, 0..g.classes]);
-    let l_x = loss::soft_cross_entropy(part(&z, 0, first), part(&targets, 0, first));
-    let l_u = loss::squared_error(part(&z, first, count), part(&targets, first, count));
+    let cost = Cost::new(z, targets, 2 * g.labelled);
     let lambda_u = loss::ramp(g.epoch, g.warm_up, loss::RAMP_EPOCHS, g.lambda_u);
-    let value = l_x + l_u * lambda_u + loss::prior_penalty(z);
+    let value = cost.total(lambda_u, 1.0);
     let gradients = value.backward();
     close("value", value, &[g.value], 1e-6);
     close("gradient", own.grad(&gradients).unwrap(), &g.gradient, 1e-5);

@@ -57,6 +57,12 @@ impl Batch {
     pub fn net(&self) -> usize {
         self.trains.first().copied().unwrap_or(0)
     }
+
+    /// The labelled part and, if it has samples, the unlabelled one.
+    pub fn parts(&self) -> Vec<&Part> {
+        let unlabelled = self.unlabelled.iter().filter(|part| !part.is_empty());
+        std::iter::once(&self.labelled).chain(unlabelled).collect()
+    }
 }
 
 impl Deref for Batch {

@@ -14,11 +14,16 @@ pub mod anne;
 mod batch;
 mod card;
 pub mod cross_entropy;
+mod divided;
+pub mod dividemix;
+mod peers;
 mod plan;
+pub mod rankmatch;
 pub mod rolr;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use divided::SemiSettings;
 pub use plan::{Objective, Plan, State, Tap, Turn};
 
 use crate::trainer::Scene;
@@ -51,7 +56,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, anne];
+methods![cross_entropy, rolr, dividemix, rankmatch, anne];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

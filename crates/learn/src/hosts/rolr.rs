@@ -16,12 +16,12 @@
 //! The paper's body was not at hand: this follows the authors' code, with its evident intent where it fails to run (the clean
 //! probability is that of the sample; the entropy is over classes). Epochs and warm-up are shares of whatever length is asked for.
 
+use super::peers::{self, Peers};
 use super::{
     Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
     Tap, Turn,
 };
-use crate::kit::gmm::{self, GmmSettings};
-use crate::kit::loss::{cross_entropy, negative_entropy, prior_penalty, soft_cross_entropy};
+use crate::kit::loss::{prior_penalty, soft_cross_entropy};
 use crate::kit::target::{co_guess, refine, sharpen};
 use crate::ledger::Samples;
 use crate::nets::Heads;
@@ -136,65 +136,35 @@ struct RoLR {
     settings: Settings,
     warm_up: usize,
     batch: usize,
-    /// Clean probabilities by each network.
-    clean: [Vec<f32>; 2],
-    /// Scaled losses of recent epochs of each network, oldest first.
-    losses: [Vec<Vec<f32>>; 2],
+    peers: Peers,
 }
 
 impl RoLR {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         let warm_up = settings.warm_up.epochs(facts.epochs);
-        Ok(Self {
-            warm_up,
-            batch: facts.batch,
-            settings,
-            clean: Default::default(),
-            losses: Default::default(),
-        })
-    }
-
-    fn judge(&mut self, net: usize, scene: &Scene) -> Result<()> {
-        let losses = scene.scan(net, self.settings.scan_view)?.losses(scene.ledger.given());
-        let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
-        let recent = &mut self.losses[net];
-        recent.push(gmm::scale(&losses)?.into_iter().map(|loss| loss as f32).collect());
-        let surplus = recent.len().saturating_sub(self.settings.recent_losses);
-        recent.drain(..surplus);
-        let mean = |i| recent.iter().map(|epoch| f64::from(epoch[i])).sum::<f64>() / recent.len() as f64;
-        let means: Vec<f64> = (0..losses.len()).map(mean).collect();
-        let clean = gmm::clean_probabilities(&means, &GmmSettings::default())?;
-        self.clean[net] = clean.into_iter().map(|w| w as f32).collect();
-        Ok(())
+        Ok(Self { warm_up, batch: facts.batch, settings, peers: Peers::default() })
     }
 }
 
 impl Host for RoLR {
     fn plan(&mut self, scene: &mut Scene) -> Result<Plan> {
-        let turn = |net, views, passes, batch| Turn {
+        if scene.epoch.number < self.warm_up {
+            return Ok(peers::warm_up(self.settings.warm_up_batch, self.settings.guess_view));
+        }
+        let Settings { scan_view, guess_view, train_view, recent_losses, passes, .. } = self.settings;
+        // Both before any update.
+        (0..2).try_for_each(|net| self.peers.judge_losses(net, scene, scan_view, recent_losses))?;
+        let turn = |net| Turn {
             trains: vec![net],
-            views,
+            views: vec![guess_view, train_view],
             unlabelled_views: None,
             order: Order::Shuffled { passes },
-            batch,
+            batch: self.batch,
             drop_last: true,
         };
-        if scene.epoch.number < self.warm_up {
-            let batch = self.settings.warm_up_batch;
-            let view = self.settings.guess_view;
-            let turns = [0, 1].map(|net| turn(net, vec![view], 1, batch)).to_vec();
-            return Ok(Plan { warming_up: true, ..Plan::new(turns) });
-        }
-        // Both before any update.
-        (0..2).try_for_each(|net| self.judge(net, scene))?;
-        let both: Vec<f32> = self.clean[0].iter().zip(&self.clean[1]).map(|(a, b)| (a + b) / 2.0).collect();
-        scene.ledger.set_clean(Samples::All, &both)?;
-        let share = both.iter().filter(|&&w| w > 0.5).count() as f64 / both.len().max(1) as f64;
-        let views = || vec![self.settings.guess_view, self.settings.train_view];
-        let mut plan =
-            Plan::new([1, 0].map(|net| turn(net, views(), self.settings.passes, self.batch)).to_vec());
-        plan.notes.insert("held to be clean".into(), share);
+        let mut plan = Plan::new(vec![turn(1), turn(0)]);
+        plan.notes.insert("held to be clean".into(), self.peers.enter(scene)?);
         Ok(plan)
     }
 
@@ -202,17 +172,12 @@ impl Host for RoLR {
         let net = batch.net();
         let (team, given) = (scene.team, batch.given.clone());
         if batch.views.len() == 1 {
-            let out = team.train(net, &batch.views[0])?;
-            let loss = cross_entropy(out.logits.clone(), &given);
-            let penalty = negative_entropy(out.logits.clone()) * self.settings.confidence_penalty;
-            let tap = Tap { features: out.features, logits: out.logits, given, believed: None };
-            return Ok(Objective::new(loss + penalty).with_tap(tap));
+            return peers::warm_up_loss(batch, team, self.settings.confidence_penalty);
         }
         let (peer, weak, strong) = (1 - net, &batch.views[0], &batch.views[1]);
         let guess = co_guess(&[team.guess(net, weak)?, team.watch(peer, weak)?.logits]);
         let guess = sharpen(guess, 1.0 / self.settings.exponent);
-        let clean: Vec<f32> = batch.samples.iter().map(|&i| self.clean[peer][i as usize]).collect();
-        let target = refine(&clean, &given, guess);
+        let target = refine(&self.peers.word(peer, &batch.samples), &given, guess);
         let rows = values(target.clone())?;
         scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
         let out = team.train(net, strong)?;
@@ -225,23 +190,11 @@ impl Host for RoLR {
     }
 
     fn state(&self) -> State {
-        let mut state = State::default();
-        for net in 0..2 {
-            state.floats.insert(format!("clean{net}"), self.clean[net].clone());
-            for (age, losses) in self.losses[net].iter().enumerate() {
-                state.floats.insert(format!("losses{net}/{age:03}"), losses.clone());
-            }
-        }
-        state
+        self.peers.state()
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
-        for net in 0..2 {
-            self.clean[net] = state.floats.remove(&format!("clean{net}")).unwrap_or_default();
-            let prefix = format!("losses{net}/");
-            let kept = state.floats.iter().filter(|(name, _)| name.starts_with(&prefix));
-            self.losses[net] = kept.map(|(_, losses)| losses.clone()).collect();
-        }
+    fn restore(&mut self, state: State) -> Result<()> {
+        self.peers.restore(state);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ pub mod mix;
 pub mod otsu;
 pub mod rank;
 pub mod rows;
+pub mod semi;
 pub mod small_loss;
 pub mod target;
 pub mod vote;

@@ -30,8 +30,7 @@ pub fn sharpen(q: Tensor<2>, temperature: f64) -> Tensor<2> {
     }
     // Measured in the largest of its row, so that a low temperature cannot take all of them to zero.
     let largest = q.clone().max_dim(1);
-    let _ = largest;
-    let raised = q.powf_scalar(1.0 / temperature);
+    let raised = (q / largest).powf_scalar(1.0 / temperature);
     raised.clone() / raised.sum_dim(1)
 }
 

@@ -47,6 +47,23 @@ impl From<Tensor<2>> for Samples {
     }
 }
 
+impl Samples {
+    /// Several batches as one, the first one's samples first: those of its kind, images or rows.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn join(batches: Vec<Samples>) -> Self {
+        let (mut images, mut rows) = (Vec::new(), Vec::new());
+        for batch in batches {
+            match batch {
+                Self::Images(batch) => images.push(batch),
+                Self::Rows(batch) => rows.push(batch),
+            }
+        }
+        if images.is_empty() { Tensor::cat(rows, 0).into() } else { Tensor::cat(images, 0).into() }
+    }
+}
+
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // one per network
 enum Body {

@@ -1,0 +1,93 @@
+//! What methods of two networks share that judge labels for each other: the warm-up, clean probabilities from losses, and
+//! keeping them.
+
+use super::{Batch, Objective, Plan, State, Tap, Turn};
+use crate::Result;
+use crate::kit::gmm::{self, GmmSettings};
+use crate::kit::loss::{cross_entropy, negative_entropy};
+use crate::ledger::Samples;
+use crate::trainer::{Scene, Team};
+use negscale_data::{Order, View};
+
+/// A plan of warm-up: each network by itself on weak views of everything.
+pub(super) fn warm_up(batch: usize, view: View) -> Plan {
+    let turn = |net| Turn {
+        trains: vec![net],
+        views: vec![view],
+        unlabelled_views: None,
+        order: Order::Shuffled { passes: 1 },
+        batch,
+        drop_last: true,
+    };
+    Plan { warming_up: true, ..Plan::new(vec![turn(0), turn(1)]) }
+}
+
+/// The loss of warm-up: cross-entropy on labels as given, and the weighted negative entropy.
+pub(super) fn warm_up_loss(batch: &Batch, team: &Team, confidence_penalty: f64) -> Result<Objective> {
+    let out = team.train(batch.net(), &batch.views[0])?;
+    let given = batch.given.clone();
+    let loss = cross_entropy(out.logits.clone(), &given);
+    let penalty = negative_entropy(out.logits.clone()) * confidence_penalty;
+    let tap = Tap { features: out.features, logits: out.logits, given, believed: None };
+    Ok(Objective::new(loss + penalty).with_tap(tap))
+}
+
+/// What each of two networks holds of every label.
+#[derive(Default)]
+pub(super) struct Peers {
+    /// Clean probabilities by each network.
+    pub clean: [Vec<f32>; 2],
+    /// Scaled losses of recent epochs of each network, oldest first.
+    losses: [Vec<Vec<f32>>; 2],
+}
+
+impl Peers {
+    /// Lets a network judge labels by the mixture of its losses, the mean of the `recent` last epochs'.
+    pub fn judge_losses(&mut self, net: usize, scene: &Scene, view: View, recent: usize) -> Result<()> {
+        let losses = scene.scan(net, view)?.losses(scene.ledger.given());
+        let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
+        let epochs = &mut self.losses[net];
+        epochs.push(gmm::scale(&losses)?.into_iter().map(|loss| loss as f32).collect());
+        let surplus = epochs.len().saturating_sub(recent);
+        epochs.drain(..surplus);
+        let mean = |i| epochs.iter().map(|epoch| f64::from(epoch[i])).sum::<f64>() / epochs.len() as f64;
+        let means: Vec<f64> = (0..losses.len()).map(mean).collect();
+        let clean = gmm::clean_probabilities(&means, &GmmSettings::default())?;
+        self.clean[net] = clean.into_iter().map(|w| w as f32).collect();
+        Ok(())
+    }
+
+    /// Enters the mean of both networks' words into the ledger; gives the share that is held to be clean.
+    pub fn enter(&self, scene: &mut Scene) -> Result<f64> {
+        let both: Vec<f32> = self.clean[0].iter().zip(&self.clean[1]).map(|(a, b)| (a + b) / 2.0).collect();
+        scene.ledger.set_clean(Samples::All, &both)?;
+        Ok(both.iter().filter(|&&w| w > 0.5).count() as f64 / both.len().max(1) as f64)
+    }
+
+    /// A network's word on these samples.
+    pub fn word(&self, net: usize, samples: &[u32]) -> Vec<f32> {
+        samples.iter().map(|&i| self.clean[net][i as usize]).collect()
+    }
+
+    /// For [`Host::state`](super::Host::state).
+    pub fn state(&self) -> State {
+        let mut state = State::default();
+        for net in 0..2 {
+            state.floats.insert(format!("clean{net}"), self.clean[net].clone());
+            for (age, losses) in self.losses[net].iter().enumerate() {
+                state.floats.insert(format!("losses{net}/{age:03}"), losses.clone());
+            }
+        }
+        state
+    }
+
+    /// For [`Host::restore`](super::Host::restore).
+    pub fn restore(&mut self, mut state: State) {
+        for net in 0..2 {
+            self.clean[net] = state.floats.remove(&format!("clean{net}")).unwrap_or_default();
+            let prefix = format!("losses{net}/");
+            let kept = state.floats.iter().filter(|(name, _)| name.starts_with(&prefix));
+            self.losses[net] = kept.map(|(_, losses)| losses.clone()).collect();
+        }
+    }
+}
