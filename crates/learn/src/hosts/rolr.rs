@@ -145,6 +145,11 @@ impl RoLR {
         let warm_up = settings.warm_up.epochs(facts.epochs);
         Ok(Self { warm_up, batch: facts.batch, settings, peers: Peers::default() })
     }
+
+    /// Whether the pass that is learnt from can serve for the guess too: both see the samples as they are.
+    fn shares_pass(&self) -> bool {
+        [self.settings.guess_view, self.settings.train_view] == [View::Plain; 2]
+    }
 }
 
 impl Host for RoLR {
@@ -155,9 +160,10 @@ impl Host for RoLR {
         let Settings { scan_view, guess_view, train_view, recent_losses, passes, .. } = self.settings;
         // Both before any update.
         (0..2).try_for_each(|net| self.peers.judge_losses(net, scene, scan_view, recent_losses))?;
+        let views = if self.shares_pass() { vec![train_view] } else { vec![guess_view, train_view] };
         let turn = |net| Turn {
             trains: vec![net],
-            views: vec![guess_view, train_view],
+            views: views.clone(),
             unlabelled_views: None,
             order: Order::Shuffled { passes },
             batch: self.batch,
@@ -171,16 +177,24 @@ impl Host for RoLR {
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
         let net = batch.net();
         let (team, given) = (scene.team, batch.given.clone());
-        if batch.views.len() == 1 {
+        if scene.epoch.number < self.warm_up {
             return peers::warm_up_loss(batch, team, self.settings.confidence_penalty);
         }
-        let (peer, weak, strong) = (1 - net, &batch.views[0], &batch.views[1]);
-        let guess = co_guess(&[team.guess(net, weak)?, team.watch(peer, weak)?.logits]);
+        let (peer, weak) = (1 - net, &batch.views[0]);
+        let shared = if self.shares_pass() { Some(team.train(net, weak)?) } else { None };
+        let own = match &shared {
+            Some(out) => out.logits.clone().detach(),
+            None => team.guess(net, weak)?,
+        };
+        let guess = co_guess(&[own, team.watch(peer, weak)?.logits]);
         let guess = sharpen(guess, 1.0 / self.settings.exponent);
         let target = refine(&self.peers.word(peer, &batch.samples), &given, guess);
         let rows = values(target.clone())?;
         scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
-        let out = team.train(net, strong)?;
+        let out = match shared {
+            Some(out) => out,
+            None => team.train(net, &batch.views[1])?,
+        };
         let fit = soft_cross_entropy(out.logits.clone(), target);
         let prior = prior_penalty(out.logits.clone());
         let believed = rows.chunks(rows.len() / given.len()).map(first_largest).collect();
