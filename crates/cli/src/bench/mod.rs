@@ -1,5 +1,6 @@
 //! `negscale bench`: how fast things are on this machine.
 
+mod host;
 mod knn;
 mod loader;
 mod plugin;
@@ -14,6 +15,7 @@ pub enum Bench {
     Loader(loader::Arguments),
     Knn(knn::Arguments),
     Step(step::Arguments),
+    Host(host::Arguments),
 }
 
 /// Runs one benchmark.
@@ -23,5 +25,6 @@ pub fn run(which: Bench) -> anyhow::Result<()> {
         Bench::Loader(arguments) => loader::run(arguments),
         Bench::Knn(arguments) => knn::run(arguments),
         Bench::Step(arguments) => step::run(arguments),
+        Bench::Host(arguments) => host::run(arguments),
     }
 }

@@ -1,0 +1,208 @@
+//! `negscale bench host`: what a step of a training method costs, with and without NegScale.
+
+use anyhow::{Result, bail};
+use negscale::Taxonomy;
+use negscale_data::draw::{Draw, Purpose};
+use negscale_data::{Dataset, FeatureStore, Image, ImageStore, Items, Shape};
+use negscale_learn::hosts::{self, Kind, METHODS};
+use negscale_learn::model::Preparation;
+use negscale_learn::trainer::{Task, TrainSettings, Trainer, Tree};
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Time of a training step of each method, with and without NegScale.
+///
+/// Both take turns, some steps each, so that a machine whose speed wanders treats them alike. Printed are medians after warm-up
+/// epochs; the share that the plug-in adds is the median over the rounds of the ratio within a round.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Method; without it, all.
+    #[arg(long)]
+    host: Option<String>,
+    /// Network: `mlp` works on feature vectors, others on pictures of 32 x 32.
+    #[arg(long, default_value = "mlp")]
+    net: String,
+    /// Samples per batch.
+    #[arg(long, default_value_t = 128)]
+    batch: usize,
+    /// Numbers per feature vector.
+    #[arg(long, default_value_t = 128)]
+    dim: usize,
+    /// Rounds, at least 1.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Steps of a round, at least 1; without it, 40 for mlp and 2 for others.
+    #[arg(long)]
+    steps: Option<usize>,
+    /// One JSON object per line: host, net, batch, plain_ms, negscale_ms, added.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Pictures or vectors of noise around a centre of their class.
+struct Cloud {
+    count: usize,
+    dim: usize,
+}
+
+const CLASSES: usize = 10;
+
+impl Cloud {
+    fn values(&self, index: usize, size: usize) -> impl Iterator<Item = f64> {
+        let mut centre = Draw::new(1, Purpose::Noise, 1, (index % CLASSES) as u64);
+        let mut own = Draw::new(1, Purpose::Noise, 2, index as u64);
+        (0..size).map(move |_| centre.unit() - 0.5 + 0.6 * (own.unit() - 0.5))
+    }
+}
+
+impl FeatureStore for Cloud {
+    fn len(&self) -> usize {
+        self.count
+    }
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn read(&self, index: usize, out: &mut [f32]) -> negscale_data::Result<()> {
+        out.iter_mut().zip(self.values(index, self.dim)).for_each(|(x, value)| *x = value as f32);
+        Ok(())
+    }
+}
+
+const SHAPE: Shape = Shape { width: 32, height: 32, channels: 3 };
+
+impl ImageStore for Cloud {
+    fn len(&self) -> usize {
+        self.count
+    }
+    fn load(&self, index: usize) -> negscale_data::Result<Image> {
+        let pixels = self.values(index, SHAPE.len()).map(|value| (127.5 + 150.0 * value) as u8);
+        Ok(Image { shape: SHAPE, pixels: pixels.collect() })
+    }
+    fn bytes(&self, index: usize) -> negscale_data::Result<Cow<'_, [u8]>> {
+        Ok(Cow::Owned(self.load(index)?.pixels))
+    }
+    fn shape(&self) -> Option<Shape> {
+        Some(SHAPE)
+    }
+}
+
+/// Runs the benchmark.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { host, net, batch, dim, rounds, steps, json } = arguments;
+    let steps = steps.unwrap_or(if net == "mlp" { 40 } else { 2 });
+    if rounds == 0 || steps == 0 || batch < 2 || dim == 0 {
+        bail!("--rounds, --steps and --dim must be at least 1, --batch at least 2");
+    }
+    let cards = match &host {
+        Some(host) => vec![hosts::card(host)?],
+        None => METHODS.to_vec(),
+    };
+    if !json {
+        say!("{net}, batch {batch}, {} threads, {}", rayon::current_num_threads(), negscale_cpu::name());
+        say!("{:<16} {:>12} {:>14} {:>10}", "method", "alone, ms", "+ negscale, ms", "added");
+    }
+    for card in cards {
+        // Inside the pool, as a trainer works.
+        let (alone, with, added) = rayon::scope(|_| measure(card.id, &net, batch, dim, rounds, steps))?;
+        if json {
+            let line = serde_json::json!({
+                "host": card.id, "net": net, "batch": batch, "plain_ms": alone, "negscale_ms": with, "added": added,
+                "rounds": rounds, "steps": steps, "cpu": negscale_cpu::name(), "threads": rayon::current_num_threads(),
+            });
+            say!("{line}");
+        } else {
+            say!("{:<16} {alone:>12.2} {with:>14.2} {:>8.1} %", card.id, 100.0 * added);
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    host: &str,
+    net: &str,
+    batch: usize,
+    dim: usize,
+    rounds: usize,
+    steps: usize,
+) -> Result<(f64, f64, f64)> {
+    let mut plain = Stopwatch::new(host, net, batch, dim, "none")?;
+    let mut tapped = Stopwatch::new(host, net, batch, dim, "negscale")?;
+    let (mut alone, mut with, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..rounds {
+        // Who goes first alternates too.
+        let (a, b) = if round % 2 == 0 {
+            let a = plain.run(steps)?;
+            (a, tapped.run(steps)?)
+        } else {
+            let b = tapped.run(steps)?;
+            (plain.run(steps)?, b)
+        };
+        ratios.push(b / a - 1.0);
+        alone.push(a);
+        with.push(b);
+    }
+    Ok((median(&mut alone), median(&mut with), median(&mut ratios)))
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+struct Stopwatch {
+    trainer: Trainer,
+}
+
+impl Stopwatch {
+    /// A trainer beyond its warm-up.
+    fn new(host: &str, net: &str, batch: usize, dim: usize, plugin: &str) -> Result<Self> {
+        let tree = Taxonomy::builtin("cifar10")?;
+        let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
+        let (kind, count) = if net == "mlp" { (Kind::Features, 64 * batch) } else { (Kind::Images, 6 * batch) };
+        let store = Arc::new(Cloud { count, dim });
+        let items = if kind == Kind::Features { Items::Features(store) } else { Items::Images(store) };
+        // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
+        let label = |i: usize| ((i + usize::from(i % 3 == 0) * (1 + i % 7)) % CLASSES) as u32;
+        let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), None)?;
+        let mut settings = TrainSettings::of(host, net, kind)?;
+        let card = hosts::card(host)?;
+        for key in ["warm_up", "warm"] {
+            if (card.settings)().contains_key(key) {
+                settings.host_settings.insert(key.into(), 0.into());
+            }
+        }
+        let settings =
+            TrainSettings { epochs: 1000, batch, validation: 0.0, plugin: plugin.into(), ..settings };
+        let preparation = Preparation::measure(&train, None)?;
+        let task = Task { train, test: None, second_test: None, preparation, tree: Tree::Given(tree), noise: None };
+        let mut stopwatch = Self { trainer: Trainer::new(task, settings)? };
+        stopwatch.run(1)?; // threads start, memory is fetched
+        Ok(stopwatch)
+    }
+
+    /// Milliseconds of a step, the median over some. Steps at the begin of a turn are left out, since the loader starts then.
+    fn run(&mut self, steps: usize) -> Result<f64> {
+        let mut times = Vec::new();
+        while times.len() < steps {
+            let flag = self.trainer.stop_flag();
+            flag.store(false, Relaxed);
+            let (mut last, mut before) = (None, 0);
+            self.trainer.epoch(|progress| {
+                let now = Instant::now();
+                if let Some(last) = last.replace(now)
+                    && progress.done == before + 1
+                {
+                    times.push(now.duration_since(last).as_secs_f64() * 1e3);
+                }
+                before = progress.done;
+                if times.len() >= steps {
+                    flag.store(true, Relaxed);
+                }
+            })?;
+        }
+        Ok(median(&mut times))
+    }
+}
