@@ -161,11 +161,12 @@ impl Stopwatch {
     fn new(host: &str, net: &str, batch: usize, dim: usize, plugin: &str) -> Result<Self> {
         let tree = Taxonomy::builtin("cifar10")?;
         let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
-        let (kind, count) = if net == "mlp" { (Kind::Features, 64 * batch) } else { (Kind::Images, 6 * batch) };
+        let (kind, count) =
+            if net == "mlp" { (Kind::Features, 64 * batch) } else { (Kind::Images, 6 * batch) };
         let store = Arc::new(Cloud { count, dim });
         let items = if kind == Kind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
-        let label = |i: usize| ((i + usize::from(i % 3 == 0) * (1 + i % 7)) % CLASSES) as u32;
+        let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;
         let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), None)?;
         let mut settings = TrainSettings::of(host, net, kind)?;
         let card = hosts::card(host)?;
@@ -177,7 +178,8 @@ impl Stopwatch {
         let settings =
             TrainSettings { epochs: 1000, batch, validation: 0.0, plugin: plugin.into(), ..settings };
         let preparation = Preparation::measure(&train, None)?;
-        let task = Task { train, test: None, second_test: None, preparation, tree: Tree::Given(tree), noise: None };
+        let task =
+            Task { train, test: None, second_test: None, preparation, tree: Tree::Given(tree), noise: None };
         let mut stopwatch = Self { trainer: Trainer::new(task, settings)? };
         stopwatch.run(1)?; // threads start, memory is fetched
         Ok(stopwatch)
