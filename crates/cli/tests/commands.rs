@@ -199,3 +199,14 @@ fn the_portable_code_can_be_asked_for_and_says_so() {
     assert!(misspelt.status.success());
     assert!(String::from_utf8(misspelt.stderr).unwrap().contains("NEGSCALE_CPU=portabel is not known"));
 }
+
+#[test]
+fn bench_host_compares_a_method_with_and_without_the_plug_in() {
+    let case =
+        ["--net", "mlp", "--host", "rolr", "--batch", "8", "--dim", "4", "--rounds", "1", "--steps", "2"];
+    let text = fine(&[&["bench", "host", "--json"], &case[..]].concat());
+    let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+    assert!(line["plain_ms"].as_f64().unwrap() > 0.0 && line["added"].is_f64(), "{line}");
+    assert!(fails(&["bench", "host", "--host", "rollr"]).contains("rolr"));
+    assert!(fails(&["bench", "host", "--batch", "1"]).contains("--batch"));
+}

@@ -134,6 +134,14 @@ impl<'a, T> View<'a, T> {
 
 /// Multiplications from which a second thread saves more than the 0.1 ms that waking it can cost.
 const SHARED_FROM: usize = 1 << 25;
+/// The same for a caller that is itself a thread of the pool, as in training: the others are then rarely asleep.
+const SHARED_INSIDE: usize = 1 << 22;
+
+/// Whether so many multiplications are worth a second thread.
+fn is_shared(multiplications: usize) -> bool {
+    let inside = rayon::current_thread_index().is_some();
+    multiplications >= if inside { SHARED_INSIDE } else { SHARED_FROM }
+}
 
 /// `out = keep * out + scale * a * b`, `out` row-major with rows of `out_stride` elements.
 fn product_into<T: Real>(
@@ -180,7 +188,7 @@ fn product_into<T: Real>(
 }
 
 fn threads<T>(a: &View<T>, b: &View<T>) -> Parallelism {
-    let shared = a.rows * b.columns * a.columns >= SHARED_FROM;
+    let shared = is_shared(a.rows * b.columns * a.columns);
     if shared { Parallelism::Rayon(0) } else { Parallelism::None }
 }
 
@@ -205,7 +213,7 @@ pub(crate) fn symmetric_product<T: Real>(out: &mut [T], a: View<T>, b: View<T>) 
         let (a, b) = (a.row_block(from, to), b.first_columns(to));
         product_into(rows, n, T::ZERO, T::ONE, a, b, Parallelism::None);
     };
-    if n * n * a.columns < SHARED_FROM {
+    if !is_shared(n * n * a.columns) {
         out.chunks_mut((block * n).max(1)).enumerate().for_each(fill);
     } else {
         // The last blocks are the longest: started first, they leave no thread waiting at the end.

@@ -29,6 +29,8 @@ pub struct Screen {
     /// When this process began to train, and how much was done then, in epochs.
     begun: Option<(Instant, f64)>,
     epochs: usize,
+    /// What the last epoch came to.
+    last: String,
 }
 
 impl Screen {
@@ -42,7 +44,7 @@ impl Screen {
         if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30.cyan/blue} {msg}") {
             bar.set_style(style);
         }
-        Self { look, bar, begun: None, epochs: 0 }
+        Self { look, bar, begun: None, epochs: 0, last: String::new() }
     }
 
     /// A line for people, above the bar.
@@ -88,6 +90,7 @@ impl Screen {
     pub fn begin(&mut self, trainer: &Trainer, records: &[EpochRecord]) {
         self.epochs = trainer.settings().epochs;
         self.begun = None;
+        self.last.clear();
         if trainer.batches_done() > 0 {
             let what = if trainer.is_finished() { "is complete" } else { "goes on" };
             self.line(&format!("the run {what}: {} of {} epochs were done", records.len(), self.epochs));
@@ -115,12 +118,17 @@ impl Screen {
             progress.losses.iter().map(|(name, (sum, count))| format!("{name} {:.3}", sum / *count as f64));
         self.bar.set_prefix(format!("epoch {}/{}", progress.epoch + 1, progress.epochs));
         self.bar.set_position((1000.0 * share) as u64);
-        self.bar.set_message(format!("{}, {left} left", terms.collect::<Vec<_>>().join(", ")));
+        let parts: Vec<String> = terms.chain([self.last.clone(), format!("{left} left")]).collect();
+        self.bar
+            .set_message(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
     }
 
     /// An epoch is done.
-    pub fn epoch(&self, records: &[EpochRecord]) -> Result<()> {
+    pub fn epoch(&mut self, records: &[EpochRecord]) -> Result<()> {
         let Some(record) = records.last() else { return Ok(()) };
+        let test = record.test_accuracy.map(|test| format!("test {:.1} %", 100.0 * test));
+        let separation = record.separation_auc.map(|auc| format!("right from wrong {auc:.3}"));
+        self.last = [test, separation].into_iter().flatten().collect::<Vec<_>>().join(", ");
         match self.look {
             Look::Quiet => {}
             Look::Json => say!("{}", serde_json::to_string(record)?),

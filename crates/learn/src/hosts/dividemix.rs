@@ -16,19 +16,20 @@
 //! It follows the authors' code where the two differ (batches of 64 + 64 after warm-up). Warm-up and ramp are shares of whatever length
 //! is asked for: published were 10 (CIFAR-10) or 30 (CIFAR-100) and 16 of 300 epochs. A division with fewer than two labelled samples,
 //! where the code fails, takes the $\lceil N/C \rceil$ of largest $w$. A batch never has one sample alone. Plug-ins are handed unmixed
-//! first views in a pass of their own, or the mixed samples under the label of their larger part.
+//! first views, in the passes that guess, or the mixed samples under the label of their larger part.
 
-use super::divided::{Divided, given, meanings, view};
+use super::divided::{Divided, given, meanings};
 use super::{
     Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Part, Plan, Protocol, Provenance, Regime,
     SemiSettings, State, Tap,
 };
-use crate::nets::Heads;
+use crate::nets::{Heads, Output};
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
 use crate::settings::require;
 use crate::trainer::Scene;
 use crate::{Result, settings};
+use burn::tensor::Tensor;
 use negscale_data::View;
 use serde::{Deserialize, Serialize};
 
@@ -142,8 +143,11 @@ impl Host for DivideMix {
             return objective;
         }
         let (net, team, parts) = (batch.net(), scene.team, batch.parts());
-        let guess = |part: &&Part| part.views.iter().map(|view| team.guess(net, view)).collect();
-        let own = parts.iter().map(guess).collect::<Result<Vec<_>>>()?;
+        let look = |part: &&Part| part.views.iter().map(|view| team.train(net, view)).collect();
+        let seen = parts.iter().map(look).collect::<Result<Vec<Vec<_>>>>()?;
+        // Guesses are constants; only plug-ins see the gradient of these passes.
+        let guess = |views: &Vec<Output>| views.iter().map(|out| out.logits.clone().detach()).collect();
+        let own: Vec<Vec<_>> = seen.iter().map(guess).collect();
         let taught = self.divided.teach(batch, scene, &own)?;
         let (objective, mixed) = self.divided.fit(batch, scene, &taught.targets)?;
         if !scene.tapped {
@@ -151,9 +155,10 @@ impl Host for DivideMix {
         }
         Ok(objective.with_tap(match self.settings.tap {
             Tapped::Unmixed => {
-                let out = team.rehearse(net, &view(&parts, 0))?;
-                let believed = Some(taught.believed);
-                Tap { features: out.features, logits: out.logits, given: given(&parts), believed }
+                let firsts = seen.iter().filter_map(|views| views.first().cloned());
+                let (features, logits) = firsts.map(|out| (out.features, out.logits)).unzip();
+                let (features, logits) = (Tensor::cat(features, 0), Tensor::cat(logits, 0));
+                Tap { features, logits, given: given(&parts), believed: Some(taught.believed) }
             }
             Tapped::Mixed => {
                 let twice: Vec<_> = parts.iter().flat_map(|&part| [part, part]).collect();

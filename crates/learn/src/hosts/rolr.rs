@@ -98,7 +98,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn checked(mut self, facts: &Facts) -> Result<Self> {
+    /// The settings, tuned to the noise if that is asked for, if all are in range.
+    pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         if self.protocol == Protocol::Tuned {
             let (kind, rate) = facts.noise_kind();
             self.confidence_penalty = if kind.starts_with("asym") || kind == "pairflip" { 1.0 } else { 0.0 };
