@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 /// The card.
 pub const CARD: Card = Card {
     id: "dividemix",
-    about: "two networks divide samples by loss for each other; wrong labels are guessed anew, all is mixed up",
+    about: "two networks divide samples by loss for each other; doubtful labels are guessed anew",
     paper: "Li et al., ICLR 2020",
     provenance: Provenance::PaperAndCode,
     nets: 2,

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 /// The card.
 pub const CARD: Card = Card {
     id: "rankmatch",
-    about: "as dividemix, divided by a vote of confident samples; contrasts samples by their strongest features",
+    about: "as dividemix, divided by a vote of confident samples; contrast by strongest features",
     paper: "Zhang et al., ICCV 2023",
     provenance: Provenance::Reconstruction,
     nets: 2,
