@@ -129,6 +129,10 @@ fn checkpoints(out: &Path) -> Vec<PathBuf> {
 
 /// Starts a run and stops it in good order once so many checkpoints were written.
 fn stop_after(arguments: &[String], out: &Path, written: usize) {
+    stop_by("TERM", 143, arguments, out, written);
+}
+
+fn stop_by(signal: &str, code: i32, arguments: &[String], out: &Path, written: usize) {
     let mut child = command(arguments, out).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let newest = |out: &Path| checkpoints(out).last().map(|path| path.file_name().unwrap().to_owned());
     let mut seen = Vec::new();
@@ -139,11 +143,12 @@ fn stop_after(arguments: &[String], out: &Path, written: usize) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was stopped");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let killed =
+        Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert_eq!(output.status.code(), Some(code), "{said}");
     assert!(said.contains("run the same command again"), "{said}");
 }
 
@@ -276,7 +281,7 @@ fn a_run_told_to_stop_saves_at_the_batch_and_goes_on_in_the_same_bits() {
     fine(command(&arguments, &here.join("straight")).arg("--quiet"));
     let out = here.join("stopped");
     stop_after(&arguments, &out, 1);
-    stop_after(&arguments, &out, 2);
+    stop_by("INT", 130, &arguments, &out, 2);
     fine(command(&arguments, &out).arg("--quiet"));
     assert_eq!(remains(&out), remains(&here.join("straight")));
 }
