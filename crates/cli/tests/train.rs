@@ -428,3 +428,42 @@ fn a_trained_model_evaluates_to_what_the_run_said() {
     let found: Value = serde_json::from_slice(&fine(&mut eval).stdout).unwrap();
     assert_eq!(found["top_1"].as_f64().unwrap(), wanted, "{found}");
 }
+
+/// Folders of pictures, one for each class: light and dark ones, a few in the wrong folder.
+fn write_pictures(here: &Path, count: usize) {
+    let mut chance = Chance(5);
+    for i in 0..count {
+        let class = ["light", "dark"][(i + usize::from(i % 9 == 0)) % 2];
+        let folder = here.join(class);
+        std::fs::create_dir_all(&folder).unwrap();
+        let brightness = if i % 2 == 0 { 190.0 } else { 60.0 };
+        let pixels: Vec<u8> = (0..40 * 30).map(|_| (brightness + 80.0 * chance.next()) as u8).collect();
+        let file = std::fs::File::create(folder.join(format!("{i:03}.png"))).unwrap();
+        let mut encoder = png::Encoder::new(file, 40, 30);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
+    }
+}
+
+#[test]
+fn folders_of_pictures_are_trained_on_and_their_files_named_in_the_audit() {
+    let here = folder("pictures");
+    write_pictures(&here.join("data"), 60);
+    let (data, out) = (here.join("data"), here.join("run"));
+    let words = ["train", "--data", text(&data), "--epochs", "2", "--set", "batch=8", "--set", "side=16"];
+    let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    arguments.extend(["--set", "baseline=none", "--json"].map(str::to_owned));
+    let output = fine(&mut command(&arguments, &out));
+    let objects = objects(&output);
+    assert!(objects[2]["test_last"].is_null(), "there is no test set: {}", objects[2]);
+    assert!(objects[2]["noise_estimated"].is_f64());
+    let audit = std::fs::read_to_string(out.join("audit.csv")).unwrap();
+    assert_eq!(audit.lines().count(), 61);
+    assert!(audit.contains("000.png"), "{}", &audit[..200]);
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.matches("data:image/png").count() >= 60);
+    assert!(out.join("model-2.safetensors").exists(), "the default method has two networks");
+    let mut predict = Command::new(env!("CARGO_BIN_EXE_negscale"));
+    let found = fine(predict.args(["predict", text(&out), "--data", text(&data.join("light"))]));
+    assert!(String::from_utf8(found.stdout).unwrap().lines().count() > 20);
+}

@@ -357,3 +357,29 @@ fn a_whole_number_of_epochs_in_a_hosts_table_stays_one() {
     let share = resolve(&read("host = \"rolr\"\n[rolr]\nwarm_up = 0.5"));
     assert_eq!(share.train.host_settings["warm_up"].as_float(), Some(0.5));
 }
+
+#[test]
+fn photographs_are_brought_to_a_size_that_can_be_trained_on() {
+    struct Wide(usize);
+    impl negscale_data::ImageStore for Wide {
+        fn len(&self) -> usize {
+            1
+        }
+        fn load(&self, _: usize) -> negscale_data::Result<negscale_data::Image> {
+            let shape = negscale_data::Shape { width: self.0, height: 20, channels: 3 };
+            Ok(negscale_data::Image { shape, pixels: vec![0; shape.len()] })
+        }
+        fn bytes(&self, _: usize) -> negscale_data::Result<std::borrow::Cow<'_, [u8]>> {
+            Ok(std::borrow::Cow::Borrowed(&[]))
+        }
+    }
+    let data = |side: usize| {
+        let items = negscale_data::Items::Images(std::sync::Arc::new(Wide(side)));
+        negscale_data::Dataset::new("photographs", vec!["a".into()], items, vec![0], None).unwrap()
+    };
+    let found = |layers: &Layers, side| layers.resolve_for(&data(side)).unwrap();
+    let large = found(&Layers::new(), 400);
+    assert_eq!((large.data.side, large.train.net.as_str()), (Some(recipe::LARGEST_SIDE), "resnet-18"));
+    assert_eq!(found(&Layers::new(), 64).data.side, None, "small ones stay as they are");
+    assert_eq!(found(&read("side = 200"), 400).data.side, Some(200), "who names a size gets it");
+}

@@ -11,8 +11,7 @@ mod table;
 use crate::settings::Choices;
 use anyhow::{Context, Result, bail};
 use folder::Folder;
-use negscale_data::{Dataset, Items, Noise, Splits, noise};
-use negscale_learn::hosts::Kind;
+use negscale_data::{Dataset, Noise, Splits, noise};
 use negscale_learn::model::Preparation;
 use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::{Outcome, Task, Trainer};
@@ -67,19 +66,9 @@ pub(crate) struct Trained {
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
-    let data = layers.data()?;
-    let splits = data.open()?;
-    let kind = match splits.train.items() {
-        Items::Images(_) => Kind::Images,
-        Items::Features(_) => Kind::Features,
-    };
-    let preparation = Preparation::measure(&splits.train, data.side.map(|side| (side, side)))?;
-    let side = if let Preparation::Images(images) = &preparation {
-        Some(images.shape.width.max(images.shape.height))
-    } else {
-        None
-    };
-    let recipe = layers.resolve(kind, side)?;
+    let splits = layers.data()?.open()?;
+    let recipe = layers.resolve_for(&splits.train)?;
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,
         (_, true) => Look::Json,

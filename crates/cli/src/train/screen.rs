@@ -78,6 +78,11 @@ impl Screen {
         } else if let Some(rate) = noise_rate(&material.train) {
             self.line(&format!("{:.1} % of the labels differ from the known truth", 100.0 * rate));
         }
+        if let Some(side) = recipe.data.side {
+            self.line(&format!(
+                "pictures are brought to {side} x {side} pixels; --set side=N for another size"
+            ));
+        }
         self.line(&format!("into {}", folder.place().display()));
     }
 

@@ -53,6 +53,9 @@ pub const DEFAULT_BASELINE: &str = "cross-entropy";
 /// Pictures up to this many pixels a side get the small network.
 pub const SMALL_SIDE: usize = 40;
 
+/// Larger pictures are brought to this many pixels a side unless told otherwise: photographs as they come would take days.
+pub const LARGEST_SIDE: usize = 96;
+
 /// A run with every setting resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {

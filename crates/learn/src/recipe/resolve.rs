@@ -2,7 +2,7 @@
 
 use super::kinds::{self, Kinds};
 use super::layers::{Layers, wrong};
-use super::{DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, Recipe, SMALL_SIDE};
+use super::{DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, LARGEST_SIDE, Recipe, SMALL_SIDE};
 use crate::hosts::{self, Facts, Kind};
 use crate::kit::gmm::GmmSettings;
 use crate::ledger::VerdictSettings;
@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 impl Layers {
-    /// Every setting with its value, for this training data.
+    /// Every setting with its value, for this training data. Pictures larger than [`LARGEST_SIDE`] are brought to that size
+    /// unless the settings name another one.
     pub fn resolve_for(&self, train: &Dataset) -> Result<Recipe> {
         let Items::Images(store) = train.items() else { return self.resolve(Kind::Features, None) };
         let shape = match store.shape() {
@@ -21,7 +22,12 @@ impl Layers {
             None if store.is_empty() => None,
             None => Some(store.load(0)?.shape),
         };
-        self.resolve(Kind::Images, shape.map(|shape| shape.width.max(shape.height)))
+        let longer = shape.map(|shape| shape.width.max(shape.height));
+        let mut recipe = self.resolve(Kind::Images, longer)?;
+        if longer.is_some_and(|side| side > LARGEST_SIDE) {
+            recipe.data.side.get_or_insert(LARGEST_SIDE);
+        }
+        Ok(recipe)
     }
 
     /// Every setting with its value, for data of this kind; `picture_side` is the longer side of its pictures, if known.
