@@ -153,6 +153,20 @@ fn a_class_tree_can_grow_from_the_first_epoch_and_survives_a_stop() {
 }
 
 #[test]
+fn a_class_without_samples_is_no_trouble_unless_a_tree_must_grow_from_it() {
+    let make = |plugin: &str| {
+        let mut task = task(200, NOISE);
+        let given = task.train.given().iter().map(|&label| if label == 3 { 2 } else { label }).collect();
+        task.train = task.train.with_noise(given).unwrap();
+        task.tree = Tree::Learnt(Default::default());
+        Trainer::new(task, TrainSettings { plugin: plugin.into(), ..settings("cross-entropy") })
+    };
+    assert!(make("none").is_ok());
+    let message = make("negscale").err().unwrap().to_string();
+    assert!(message.contains("`bus`") && message.contains("tree"), "{message}");
+}
+
+#[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let settings = settings("cross-entropy");
     let trainer = Trainer::new(task(200, NOISE), settings.clone()).unwrap();

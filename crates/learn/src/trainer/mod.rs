@@ -135,8 +135,10 @@ impl Trainer {
         let card = hosts::card(&settings.host)?;
         let Task { train, test, second_test, preparation, tree, noise } = task;
         let classes = train.classes().to_vec();
-        tree.check(&train)?;
         let (train, held_out) = task::divide(train, settings.validation, settings.seed)?;
+        if plugins::card(&settings.plugin)?.attaches() {
+            tree.check(&train.0)?;
+        }
         let shown = |(dataset, numbers)| Shown::new(dataset, numbers, &preparation, &settings);
         let train = shown(train)?;
         let facts = Facts {
