@@ -56,7 +56,7 @@ fn audit(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Audi
 }
 
 /// The results in numbers.
-pub fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
+fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
     let audit = audit(recipe, material, trained)?;
     Ok(Summary {
         name: name(recipe),
@@ -106,14 +106,13 @@ impl Summary {
     }
 }
 
-/// Writes ledger, audit, model, tree, report and results.
+/// Writes ledger, audit, model, tree, report and results, and gives the results.
 pub fn write_all(
     folder: &Folder,
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
-    baseline: Option<&Summary>,
-) -> Result<()> {
+) -> Result<Summary> {
     let Trained { trainer, .. } = trained;
     trainer.ledger()?.save(folder.file("ledger.parquet"))?;
     let audit = audit(recipe, material, trained)?;
@@ -128,8 +127,22 @@ pub fn write_all(
     if let Some(tree) = trainer.tree() {
         write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
     }
-    report(folder, recipe, material, trained, &audit, baseline)?.write_html(&folder.file("report.html"))?;
     let summary = summarise(recipe, material, trained)?;
+    write_report(folder, recipe, material, trained, &summary, None)?;
+    Ok(summary)
+}
+
+/// Writes the report and the results, beside those of the baseline once there are any.
+pub fn write_report(
+    folder: &Folder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    summary: &Summary,
+    baseline: Option<&Summary>,
+) -> Result<()> {
+    let audit = audit(recipe, material, trained)?;
+    report(folder, recipe, material, trained, &audit, baseline)?.write_html(&folder.file("report.html"))?;
     let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
     write(&folder.file("results.json"), format!("{results}\n").as_bytes())
 }

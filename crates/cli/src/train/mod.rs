@@ -112,20 +112,18 @@ fn train_all(
     let folder = Folder::open(&place, recipe, material, fresh)?;
     screen.open(recipe, material, &folder);
     let main = train(recipe, material, &folder, &mut screen, &signals)?;
-    finish::write_all(&folder, recipe, material, &main, None)?;
+    let summary = finish::write_all(&folder, recipe, material, &main)?;
     let baseline = match recipe.of_baseline() {
         Some(baseline) => {
             let within = Folder::open(&place.join("baseline"), &baseline, material, fresh)?;
             screen.begin_baseline(&baseline);
             let trained = train(&baseline, material, &within, &mut screen, &signals)?;
-            finish::write_all(&within, &baseline, material, &trained, None)?;
-            Some(finish::summarise(&baseline, material, &trained)?)
+            Some(finish::write_all(&within, &baseline, material, &trained)?)
         }
         None => None,
     };
-    let summary = finish::summarise(recipe, material, &main)?;
-    if let Some(baseline) = &baseline {
-        finish::write_all(&folder, recipe, material, &main, Some(baseline))?;
+    if baseline.is_some() {
+        finish::write_report(&folder, recipe, material, &main, &summary, baseline.as_ref())?;
     }
     screen.close(&summary, baseline.as_ref(), &folder)
 }
