@@ -135,3 +135,14 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn every_finite_half_number_is_read_exactly_and_others_not_at_all() {
+    let element = Element { kind: Kind::Float, size: 2, big_endian: false };
+    for bits in 0..=u16::MAX {
+        let (half, mut out) = (f16::from_bits(bits), [0f32]);
+        let was_read = element.read_row(&bits.to_le_bytes(), &mut out);
+        assert_eq!(was_read, half.is_finite(), "{bits:x}");
+        assert!(!was_read || out[0].to_bits() == half.to_f32().to_bits(), "{bits:x}");
+    }
+}

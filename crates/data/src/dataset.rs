@@ -1,5 +1,6 @@
 //! What every format becomes.
 
+use crate::draw::{Draw, Purpose};
 use crate::{Error, Image, Result, Shape};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -181,6 +182,18 @@ impl Dataset {
         Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)
     }
 
+    /// So many of the items, chosen at random but always the same ones, in their own order.
+    pub fn sample(&self, count: usize) -> Result<Self> {
+        if count == 0 || count > self.len() {
+            let problem = format!("{count} items were asked for: it must be from 1 to {}", self.len());
+            return Err(Error::Labels { dataset: self.name.clone(), problem });
+        }
+        let order = Draw::new(0, Purpose::Sample, 0, 0).permutation(self.len());
+        let mut chosen: Vec<usize> = order.into_iter().take(count).map(|i| i as usize).collect();
+        chosen.sort_unstable();
+        self.subset(&chosen)
+    }
+
     /// sha256 over class names, given labels and every item's bytes, in hexadecimal: two data sets with the same
     /// fingerprint train the same.
     pub fn fingerprint(&self) -> Result<String> {
@@ -256,4 +269,52 @@ pub struct Splits {
     pub test: Option<Dataset>,
     /// A second test set, such as ILSVRC12's validation images for mini-WebVision.
     pub second_test: Option<Dataset>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Vectors that say their own number.
+    struct Numbers(usize);
+
+    impl FeatureStore for Numbers {
+        fn len(&self) -> usize {
+            self.0
+        }
+        fn dim(&self) -> usize {
+            1
+        }
+        fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+            out[0] = index as f32;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_sample_is_always_the_same_in_order_and_with_its_labels() {
+        let labels: Vec<u32> = (0..1000).map(|i| i % 7).collect();
+        let names = (0..7).map(|c| c.to_string()).collect();
+        let items = Items::Features(Arc::new(Numbers(1000)));
+        let all = Dataset::new("numbers", names, items, labels, None).unwrap();
+        let read = |set: &Dataset| -> Vec<usize> {
+            let Items::Features(store) = set.items() else { panic!("features") };
+            let one = |i| {
+                let mut out = [0.0];
+                store.read(i, &mut out).unwrap();
+                out[0] as usize
+            };
+            (0..set.len()).map(one).collect()
+        };
+        let some = all.sample(100).unwrap();
+        let numbers = read(&some);
+        assert_eq!(numbers, read(&all.sample(100).unwrap()));
+        assert!(numbers.is_sorted() && numbers.len() == 100 && numbers.last() > Some(&500), "{numbers:?}");
+        assert!(numbers.iter().zip(some.given()).all(|(&i, &label)| label == i as u32 % 7));
+        assert_eq!(read(&all.sample(1000).unwrap()), (0..1000).collect::<Vec<_>>());
+        for wrong in [0, 1001] {
+            let error = all.sample(wrong).err().unwrap().to_string();
+            assert!(error.contains(&wrong.to_string()) && error.contains("1000"), "{error}");
+        }
+    }
 }

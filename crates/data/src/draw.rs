@@ -21,6 +21,8 @@ pub enum Purpose {
     HeldOut = 4,
     /// What a training method draws for a batch, such as the weight of a mixture.
     Method = 5,
+    /// Which samples a smaller data set has.
+    Sample = 6,
     /// First view of a sample; further views count on from here.
     View = 16,
 }

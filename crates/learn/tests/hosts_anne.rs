@@ -9,8 +9,9 @@ use negscale_data::draw::{Draw, Purpose};
 use negscale_data::known;
 use negscale_learn::Error;
 use negscale_learn::audit::{Audit, FLAG_BELOW};
-use negscale_learn::hosts::anne::{Selection, Settings, consistency, select};
+use negscale_learn::hosts::anne::{Settings, consistency};
 use negscale_learn::hosts::{Facts, Kind, Protocol};
+use negscale_learn::kit::adaptive::{Rule, Selection};
 use negscale_learn::kit::gmm::{self, CleanSide, GmmSettings};
 use negscale_learn::model::Preparation;
 use negscale_learn::nets::{Heads, Input, NetSpec, Network, Pass, Projection};
@@ -36,12 +37,7 @@ fn example(samples: usize) -> (Scan, Vec<u32>) {
 }
 
 /// Steps 2 to 6 of the method, sample by sample and cut by cut.
-fn literally(
-    scan: &Scan,
-    given: &[u32],
-    rule: &Settings,
-    warming_up: bool,
-) -> (Vec<u32>, Vec<bool>, Vec<f64>) {
+fn literally(scan: &Scan, given: &[u32], rule: &Rule, warming_up: bool) -> (Vec<u32>, Vec<bool>, Vec<f64>) {
     let (n, classes, dim) = (given.len(), scan.classes, scan.dim);
     let p: Vec<Vec<f64>> = scan
         .logits
@@ -146,8 +142,8 @@ fn literally(
 fn the_selection_is_that_of_a_literal_loop() {
     for (samples, warming_up) in [(60, true), (60, false), (151, true), (151, false)] {
         let (scan, given) = example(samples);
-        let rule = Settings { ceiling: 30, fewest: [5, 8, 12, 20], ..Settings::default() };
-        let made = select(&scan, &given, &rule, warming_up).unwrap();
+        let rule = Rule { ceiling: 30, fewest: [5, 8, 12, 20], ..Rule::default() };
+        let made = rule.select(&scan, &given, warming_up).unwrap();
         let (labels, clean, right) = literally(&scan, &given, &rule, warming_up);
         assert_eq!(made.labels, labels);
         assert_eq!(made.clean, clean, "{samples} samples, warm-up {warming_up}");
@@ -157,8 +153,8 @@ fn the_selection_is_that_of_a_literal_loop() {
         // The example is worth something: labels change, and both answers occur.
         assert_ne!(made.labels, given);
         assert!(made.clean.contains(&true) && made.clean.contains(&false) && !made.fell_back);
-        let kept = Settings { relabel: false, ..rule };
-        assert_eq!(select(&scan, &given, &kept, warming_up).unwrap().labels, given);
+        let kept = Rule { relabel: false, ..rule };
+        assert_eq!(kept.select(&scan, &given, warming_up).unwrap().labels, given);
     }
 }
 
@@ -170,8 +166,8 @@ fn if_nobody_is_clean_the_vote_decides() {
         row.fill(0.0);
         row[i % 3] = 2.0;
     }
-    let rule = Settings { gamma_e: 1.0, ..Settings::default() };
-    let Selection { labels, clean, right, fell_back } = select(&scan, &given, &rule, false).unwrap();
+    let rule = Rule { gamma_e: 1.0, ..Rule::default() };
+    let Selection { labels, clean, right, fell_back } = rule.select(&scan, &given, false).unwrap();
     assert!(fell_back && clean.contains(&true) && clean.contains(&false));
     assert_eq!(labels, given);
     assert!(right.iter().all(|w| (0.0..=1.0).contains(w)));
@@ -209,8 +205,8 @@ fn facts(classes: usize, noise: Option<&str>) -> Facts {
 fn tuned_settings_are_the_published_ones() {
     let tuned = |classes, noise| {
         let settings = Settings { protocol: Protocol::Tuned, ..Settings::default() };
-        let Settings { gamma_r, gamma_e, warm_up, .. } = settings.checked(&facts(classes, noise)).unwrap();
-        (gamma_r, gamma_e, warm_up.epochs(if noise.is_some() { 300 } else { 150 }))
+        let Settings { rule, warm_up, .. } = settings.checked(&facts(classes, noise)).unwrap();
+        (rule.gamma_r, rule.gamma_e, warm_up.epochs(if noise.is_some() { 300 } else { 150 }))
     };
     assert_eq!(tuned(100, Some("sym-incl:0.5")), (0.5, 0.1, 30));
     assert_eq!(tuned(100, Some("sym-incl:0.2")), (0.8, 0.1, 30));
@@ -220,7 +216,8 @@ fn tuned_settings_are_the_published_ones() {
     assert_eq!(tuned(10, None), (0.95, 0.3, 1));
     assert_eq!(tuned(50, None), (0.95, 0.5, 0));
     // Blind: noise makes no difference, and an own setting holds.
-    let own = Settings { gamma_r: 0.7, ..Settings::default() };
+    let rule = Rule { gamma_r: 0.7, ..Rule::default() };
+    let own = Settings { rule, ..Settings::default() };
     assert_eq!(own.clone().checked(&facts(100, Some("sym-incl:0.5"))).unwrap(), own);
 }
 
@@ -234,16 +231,16 @@ fn settings_out_of_range_are_refused_by_name() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(refused(|s| s.warm_up = Milestone::Share(1.5)), "anne.warm_up");
-    assert_eq!(refused(|s| s.gamma_r = f64::NAN), "anne.gamma_r");
-    assert_eq!(refused(|s| s.gamma_e = -0.1), "anne.gamma_e");
-    assert_eq!(refused(|s| s.theta_s = 1.1), "anne.theta_s");
-    assert_eq!(refused(|s| s.ceiling = 4), "anne.ceiling");
-    assert_eq!(refused(|s| s.fewest[3] = 201), "anne.fewest");
-    assert_eq!(refused(|s| s.fewest[0] = 0), "anne.fewest");
-    assert_eq!(refused(|s| s.alpha = -1.0), "anne.alpha");
-    assert_eq!(refused(|s| s.lambda_fc = f64::INFINITY), "anne.lambda_fc");
-    assert_eq!(refused(|s| s.scan_every = 0), "anne.scan_every");
+    assert_eq!(refused(|s| s.warm_up = Milestone::Share(1.5)), "warm_up");
+    assert_eq!(refused(|s| s.rule.gamma_r = f64::NAN), "gamma_r");
+    assert_eq!(refused(|s| s.rule.gamma_e = -0.1), "gamma_e");
+    assert_eq!(refused(|s| s.rule.theta_s = 1.1), "theta_s");
+    assert_eq!(refused(|s| s.rule.ceiling = 4), "ceiling");
+    assert_eq!(refused(|s| s.rule.fewest[3] = 201), "fewest");
+    assert_eq!(refused(|s| s.rule.fewest[0] = 0), "fewest");
+    assert_eq!(refused(|s| s.alpha = -1.0), "alpha");
+    assert_eq!(refused(|s| s.lambda_fc = f64::INFINITY), "lambda_fc");
+    assert_eq!(refused(|s| s.scan_every = 0), "scan_every");
 }
 
 #[test]

@@ -93,11 +93,18 @@ fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<
         let context = recipe.data.noise_context();
         noise::apply(&recipe.data.noise, &splits.train, recipe.data.noise_seed, &context)
     });
-    let noise = noise.transpose()?;
-    let train = match &noise {
+    let mut noise = noise.transpose()?;
+    let mut train = match &noise {
         Some(noise) => splits.train.with_noise(noise.labels.clone())?,
         None => splits.train.clone(),
     };
+    // After the noise: tables of it have a line for every sample.
+    if let Some(samples) = recipe.data.samples {
+        train = train.sample(samples)?;
+        if let (Some(noise), Some(achieved)) = (&mut noise, finish::noise_rate(&train)) {
+            noise.achieved = achieved;
+        }
+    }
     Ok(Material { train, splits, noise, fingerprint, preparation })
 }
 

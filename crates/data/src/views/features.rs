@@ -3,7 +3,11 @@
 //! With m_j and s_j the mean and standard deviation of feature j over the data set, a view first adds sigma s_j n_j, n_j standard
 //! normal, then with chance p replaces feature j by m_j, which is what one would guess without having seen it. Standardised
 //! output is (x_j - m_j) / s_j, so there a dropped feature is 0.
+//!
+//! Views of vectors are made at every step and would cost as much as the small network that looks at them, so randomness is spent
+//! sparingly: 16 bits a feature. Normals are 4,096 equally likely values ([`normals`](super::normals)), chances multiples of 2^-16.
 
+use super::normals::Normals;
 use crate::draw::Draw;
 use crate::{Error, FeatureStore, Result};
 use serde::{Deserialize, Serialize};
@@ -139,26 +143,34 @@ impl FeatureSettings {
     pub(super) fn show(&self, stray: Stray, draw: &mut Draw, row: &mut [f32]) {
         let Moments { mean, std } = &self.moments;
         if stray.sigma > 0.0 {
-            // Box-Muller gives two normals for two uniforms; both are used.
-            for (pair, std) in row.chunks_mut(2).zip(std.chunks(2)) {
-                let radius = (-2.0 * (1.0 - draw.unit()).ln()).sqrt();
-                let (sin, cos) = (std::f64::consts::TAU * draw.unit()).sin_cos();
-                for ((x, std), n) in pair.iter_mut().zip(std).zip([radius * cos, radius * sin]) {
-                    *x += stray.sigma * std * n as f32;
-                }
-            }
+            let sigma = stray.sigma;
+            each_of_16_bits(draw, row.iter_mut().zip(std), |bits, (x, std)| {
+                *x += sigma * std * Normals::get(bits);
+            });
         }
         if stray.dropout > 0.0 {
-            for (x, mean) in row.iter_mut().zip(mean) {
-                if draw.chance(stray.dropout as f64) {
+            let dropped = f64::from(stray.dropout) * 65536.0;
+            each_of_16_bits(draw, row.iter_mut().zip(mean), |bits, (x, mean)| {
+                if f64::from(bits) + 0.5 < dropped {
                     *x = *mean;
                 }
-            }
+            });
         }
         if self.standardise {
             for ((x, mean), std) in row.iter_mut().zip(mean).zip(std) {
                 *x = (*x - mean) / std;
             }
+        }
+    }
+}
+
+/// Gives every item 16 random bits of its own, four items to a word.
+fn each_of_16_bits<T>(draw: &mut Draw, mut items: impl Iterator<Item = T>, mut give: impl FnMut(u16, T)) {
+    loop {
+        let word = draw.bits();
+        for part in 0..4 {
+            let Some(item) = items.next() else { return };
+            give((word >> (16 * part)) as u16, item);
         }
     }
 }

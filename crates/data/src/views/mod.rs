@@ -23,6 +23,7 @@ mod features;
 mod geometry;
 mod levels;
 mod normalise;
+mod normals;
 mod operation;
 mod resize;
 mod word;

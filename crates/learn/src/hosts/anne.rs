@@ -1,13 +1,13 @@
 //! ANNE (Cordeiro and Carneiro, Pattern Recognition 2025): clean samples by adaptive neighbours and class directions, on SSR+.
 //!
 //! One network is asked again before every epoch. From a scan, with $z_i$ the features scaled to length 1, $p_i$ the
-//! probabilities and $s_i = \max_c p_{ic}$ ([`select`]):
+//! probabilities and $s_i = \max_c p_{ic}$ ([`adaptive`](crate::kit::adaptive)):
 //!
 //! 1. $y'_i = \arg\max_c p_{ic}$ if $s_i > \gamma_r$, else the given label $\tilde y_i$; nothing is remembered from before.
-//! 2. Confidences $s$ fall into four groups, $G_1$ the most confident ([`otsu4`]).
-//! 3. $G_1, G_2$: clean if the posterior of alignment with the direction of class $y'_i$ is above $\gamma_e$ ([`fine`]).
+//! 2. Confidences $s$ fall into four groups, $G_1$ the most confident.
+//! 3. $G_1, G_2$: clean if the posterior of alignment with the direction of class $y'_i$ is above $\gamma_e$.
 //! 4. $G_3, G_4$: clean if, among $K_i$ nearest samples, $y'_i$ has at least $\theta_s$ of the winner's vote, $K_i$ from the
-//!    density around the sample and its group's least number ([`knn`]).
+//!    density around the sample and its group's least number.
 //!
 //! In warm-up, step 4 judges everyone, with the largest $K$. A batch is of clean samples (every class of $y'$ as often as the
 //! largest) in two strong views, and of all samples in a weak one $x^w$ and a strong one $x^s$:
@@ -29,18 +29,15 @@ use super::{
     Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
     Tap, Turn,
 };
-use crate::kit::fine::fine;
-use crate::kit::knn::{self, FEWEST, Voters, Votes};
+use crate::kit::adaptive::{Rule, Selection};
 use crate::kit::loss::{negative_cosine, one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
-use crate::kit::otsu::{Group, otsu4};
-use crate::kit::{rows, target};
 use crate::ledger;
 use crate::nets::{Heads, Network, Pass, Projection, Samples};
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
 use crate::settings::require;
-use crate::trainer::{Scan, Scene};
+use crate::trainer::Scene;
 use crate::{Result, settings};
 use burn::tensor::Tensor;
 use negscale_data::loader::Until;
@@ -79,17 +76,13 @@ pub const CARD: Card = Card {
 
 /// Settings of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 #[allow(missing_docs)] // the card says what they mean
 pub struct Settings {
     pub protocol: Protocol,
     pub warm_up: Milestone,
-    pub relabel: bool,
-    pub gamma_r: f64,
-    pub gamma_e: f64,
-    pub theta_s: f64,
-    pub fewest: [usize; 4],
-    pub ceiling: usize,
+    #[serde(flatten)]
+    pub rule: Rule,
     pub alpha: f64,
     pub lambda_fc: f64,
     pub scan_view: View,
@@ -101,12 +94,7 @@ impl Default for Settings {
         Self {
             protocol: Protocol::Blind,
             warm_up: Milestone::Share(0.1),
-            relabel: true,
-            gamma_r: 0.9,
-            gamma_e: 0.5,
-            theta_s: 1.0,
-            fewest: [Group::G1, Group::G2, Group::G3, Group::G4].map(Group::fewest_neighbours),
-            ceiling: 200,
+            rule: Rule::default(),
             alpha: 4.0,
             lambda_fc: 1.0,
             scan_view: View::Weak,
@@ -120,27 +108,15 @@ impl Settings {
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         if self.protocol == Protocol::Tuned {
             let (gamma_r, gamma_e, warm_up) = tuned(facts);
-            (self.gamma_r, self.gamma_e, self.warm_up) = (gamma_r, gamma_e, Milestone::Share(warm_up));
+            (self.rule.gamma_r, self.rule.gamma_e, self.warm_up) =
+                (gamma_r, gamma_e, Milestone::Share(warm_up));
         }
-        let unit = |value: f64| (0.0..=1.0).contains(&value);
-        if let Milestone::Share(share) = self.warm_up {
-            require("anne.warm_up", share, unit(share), "a whole number of epochs, or a share from 0 to 1")?;
-        }
-        let shares =
-            [("anne.gamma_r", self.gamma_r), ("anne.gamma_e", self.gamma_e), ("anne.theta_s", self.theta_s)];
-        for (name, value) in shares {
-            require(name, value, unit(value), "must be from 0 to 1")?;
-        }
-        let most = self.ceiling;
-        require("anne.ceiling", most as f64, most >= FEWEST, "must be at least 5")?;
-        for least in self.fewest {
-            let wanted = "each must be at least 1 and at most the ceiling";
-            require("anne.fewest", least as f64, (1..=most).contains(&least), wanted)?;
-        }
-        require("anne.alpha", self.alpha, self.alpha >= 0.0, "must be 0 or larger")?;
-        require("anne.lambda_fc", self.lambda_fc, self.lambda_fc >= 0.0, "must be 0 or larger")?;
+        self.warm_up.check("warm_up")?;
+        self.rule.check()?;
+        require("alpha", self.alpha, self.alpha >= 0.0, "must be 0 or larger")?;
+        require("lambda_fc", self.lambda_fc, self.lambda_fc >= 0.0, "must be 0 or larger")?;
         let every = self.scan_every;
-        require("anne.scan_every", every as f64, every >= 1, "must be at least 1")?;
+        require("scan_every", every as f64, every >= 1, "must be at least 1")?;
         Ok(self)
     }
 }
@@ -167,67 +143,6 @@ fn regime(kind: Kind) -> Regime {
         optimiser: Sgd { lr, ..Sgd::default() }.into(),
         schedule: schedule.into(),
     }
-}
-
-/// What is held of every sample.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Selection {
-    /// $y'$.
-    pub labels: Vec<u32>,
-    /// Whether $y'$ is clean.
-    pub clean: Vec<bool>,
-    /// Probability that the label as given is right.
-    pub right: Vec<f32>,
-    /// Whether nobody was clean but by the vote of everyone.
-    pub fell_back: bool,
-}
-
-/// Judges all samples by what the network makes of them.
-pub fn select(scan: &Scan, given: &[u32], rule: &Settings, warming_up: bool) -> Result<Selection> {
-    let (samples, classes, dim) = (scan.len(), scan.classes, scan.dim);
-    let p = scan.probabilities();
-    let z = rows::normalise(&scan.features, dim)?;
-    let labels = if rule.relabel { target::relabel(given, &p, rule.gamma_r as f32) } else { given.to_vec() };
-    let voters = Voters { labels: &labels, classes };
-    let ceiling = rule.ceiling.min(samples / classes).max(FEWEST);
-    // Whether the label is clean, and the probability that the given one is.
-    let hear = |queries: &[usize], votes: Votes| -> Result<Vec<(bool, f32)>> {
-        let own: Vec<u32> = queries.iter().map(|&i| labels[i]).collect();
-        let agrees = votes.agree(&own, rule.theta_s)?;
-        let word = |(at, agrees): (usize, bool)| {
-            let (row, given) = (votes.row(at), given[queries[at]]);
-            (agrees, (row[given as usize] / row.iter().copied().fold(0.0, f64::max)) as f32)
-        };
-        Ok(agrees.into_iter().enumerate().map(word).collect())
-    };
-    let everyone: Vec<usize> = (0..samples).collect();
-    let (mut held, mut fell_back) = (vec![(false, 0.0); samples], false);
-    if warming_up {
-        held = hear(&everyone, knn::vote(&z, dim, voters, &everyone, ceiling)?)?;
-    } else {
-        let confidences: Vec<f32> =
-            p.chunks(classes).map(|p| p.iter().copied().fold(0.0, f32::max)).collect();
-        let groups = otsu4(&confidences)?.groups;
-        let ask = |queries: &[usize]| {
-            let fewest = |&i: &usize| rule.fewest[groups[i] as usize].min(ceiling);
-            let fewest: Vec<usize> = queries.iter().map(fewest).collect();
-            hear(queries, knn::adaptive_vote(&z, dim, voters, queries, &fewest, ceiling)?)
-        };
-        let (sure, unsure): (Vec<usize>, Vec<usize>) =
-            everyone.iter().partition(|&&i| groups[i] <= Group::G2);
-        let aligned = fine(&z, dim, &labels, classes, rule.gamma_e)?;
-        sure.iter().for_each(|&i| held[i] = (aligned.clean[i], aligned.posterior[i] as f32));
-        unsure.iter().zip(ask(&unsure)?).for_each(|(&i, word)| held[i] = word);
-        fell_back = !held.iter().any(|(clean, _)| *clean);
-        if fell_back {
-            held = ask(&everyone)?;
-        }
-    }
-    let (clean, mut right): (Vec<bool>, Vec<f32>) = held.into_iter().unzip();
-    for i in (0..samples).filter(|&i| labels[i] != given[i]) {
-        right[i] = p[i * classes + given[i] as usize];
-    }
-    Ok(Selection { labels, clean, right, fell_back })
 }
 
 /// $-\cos(h(g(f^s)), \mathrm{sg}[g(f^w)])$, mean over samples; `weak` and `strong` are features.
@@ -257,7 +172,7 @@ impl Anne {
     fn judge(&mut self, scene: &mut Scene) -> Result<()> {
         let scan = scene.scan_features(0, self.settings.scan_view)?;
         let given = scene.ledger.given();
-        self.held = select(&scan, given, &self.settings, scene.epoch.number < self.warm_up)?;
+        self.held = self.settings.rule.select(&scan, given, scene.epoch.number < self.warm_up)?;
         let mut targets = scan.probabilities();
         for (i, row) in targets.chunks_mut(scan.classes).enumerate() {
             if self.held.clean[i] && self.held.labels[i] == given[i] {
@@ -267,19 +182,6 @@ impl Anne {
         }
         scene.ledger.set_targets(ledger::Samples::All, &targets)?;
         scene.ledger.set_clean(ledger::Samples::All, &self.held.right)
-    }
-
-    /// Clean samples, those of small classes several times.
-    fn balanced(&self, epoch: usize, classes: usize) -> Vec<u32> {
-        let mut members = vec![Vec::new(); classes];
-        for (i, &label) in self.held.labels.iter().enumerate().filter(|(i, _)| self.held.clean[*i]) {
-            members[label as usize].push(i as u32);
-        }
-        let largest = members.iter().map(Vec::len).max().unwrap_or(0);
-        let fill = |class: &Vec<u32>| -> Vec<u32> {
-            class.iter().copied().cycle().skip(epoch % class.len().max(1)).take(largest).collect()
-        };
-        members.iter().flat_map(fill).collect()
     }
 }
 
@@ -298,7 +200,7 @@ impl Host for Anne {
             views: vec![self.strong; 2],
             unlabelled_views: Some(vec![View::Weak, self.strong]),
             order: Order::Pair {
-                labelled: self.balanced(epoch, scene.ledger.classes()),
+                labelled: self.held.balanced(epoch, scene.ledger.classes()),
                 unlabelled: (0..given.len() as u32).collect(),
                 unlabelled_batch: None,
                 until: Until::Unlabelled,
@@ -322,7 +224,7 @@ impl Host for Anne {
         let mut fit = None;
         if !batch.is_empty() {
             let mix = Mix::draw(&mut scene.draw(batch, 0), 2 * batch.len(), self.settings.alpha, true);
-            let out = team.train(0, &mix.samples(join(&batch.views[0], &batch.views[1])))?;
+            let out = team.train(0, &mix.samples(Samples::join(batch.views.clone())))?;
             let wanted = one_hot(&believed(&batch.samples).repeat(2), scene.ledger.classes(), scene.device());
             fit = Some(soft_cross_entropy(out.logits, mix.rows(wanted)));
         }
@@ -359,14 +261,5 @@ impl Host for Anne {
         self.held.clean = whole("clean").into_iter().map(|clean| clean == 1).collect();
         self.held.fell_back = whole("fell back").contains(&1);
         Ok(())
-    }
-}
-
-/// One batch of two.
-fn join(first: &Samples, second: &Samples) -> Samples {
-    match (first.clone(), second.clone()) {
-        (Samples::Images(a), Samples::Images(b)) => Tensor::cat(vec![a, b], 0).into(),
-        (Samples::Rows(a), Samples::Rows(b)) => Tensor::cat(vec![a, b], 0).into(),
-        (first, _) => first,
     }
 }

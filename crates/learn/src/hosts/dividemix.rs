@@ -16,11 +16,11 @@
 //! It follows the authors' code where the two differ (batches of 64 + 64 after warm-up). Warm-up and ramp are shares of whatever length
 //! is asked for: published were 10 (CIFAR-10) or 30 (CIFAR-100) and 16 of 300 epochs. A division with fewer than two labelled samples,
 //! where the code fails, takes the $\lceil N/C \rceil$ of largest $w$. A batch never has one sample alone. Plug-ins are handed unmixed
-//! first views, in the passes that guess, or the mixed samples under the label of their larger part.
+//! first views, in the passes that guess (vectors), or the mixed samples under the label of their larger part (pictures).
 
 use super::divided::{Divided, given, meanings};
 use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Part, Plan, Protocol, Provenance, Regime,
+    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime,
     SemiSettings, State, Tap,
 };
 use crate::nets::{Heads, Output};
@@ -49,7 +49,10 @@ pub const CARD: Card = Card {
         ("tau", "labels of a larger clean probability are used"),
         ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
         ("scan_view", "view in which losses are measured"),
-        ("tap", "what plug-ins see: unmixed first views (a pass of their own), or mixed samples"),
+        (
+            "tap",
+            "what plug-ins see: unmixed first views (a backward pass more), or mixed samples; auto: mixed for pictures"
+        ),
     ],
     regime,
     build: |table, facts| Ok(Box::new(DivideMix::new(settings::read("dividemix", table)?, facts)?)),
@@ -59,6 +62,8 @@ pub const CARD: Card = Card {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tapped {
+    /// Unmixed for feature vectors; mixed for pictures, where a backward pass of its own costs half a step.
+    Auto,
     /// First views, unmixed.
     Unmixed,
     /// The mixed samples, each under the given label of its larger part.
@@ -81,7 +86,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let semi = SemiSettings::default();
-        Self { semi, tau: 0.5, recent_losses: 1, scan_view: View::Plain, tap: Tapped::Unmixed }
+        Self { semi, tau: 0.5, recent_losses: 1, scan_view: View::Plain, tap: Tapped::Auto }
     }
 }
 
@@ -89,6 +94,9 @@ impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.semi = self.semi.checked(facts)?;
+        if self.tap == Tapped::Auto {
+            self.tap = if facts.kind == Kind::Images { Tapped::Mixed } else { Tapped::Unmixed };
+        }
         let (kind, rate) = facts.noise_kind();
         if self.semi.protocol == Protocol::Tuned && kind.starts_with("sym") {
             let is_heavy = rate >= 0.85;
@@ -143,28 +151,33 @@ impl Host for DivideMix {
             return objective;
         }
         let (net, team, parts) = (batch.net(), scene.team, batch.parts());
-        let look = |part: &&Part| part.views.iter().map(|view| team.train(net, view)).collect();
-        let seen = parts.iter().map(look).collect::<Result<Vec<Vec<_>>>>()?;
-        // Guesses are constants; only plug-ins see the gradient of these passes.
-        let guess = |views: &Vec<Output>| views.iter().map(|out| out.logits.clone().detach()).collect();
-        let own: Vec<Vec<_>> = seen.iter().map(guess).collect();
+        // Guesses are constants. Plug-ins may see the gradient of the passes over first views; all else is let go of at once.
+        let is_unmixed = scene.tapped && self.settings.tap == Tapped::Unmixed;
+        let (mut own, mut firsts) = (Vec::new(), Vec::new());
+        for part in &parts {
+            let mut guesses = Vec::new();
+            for (number, view) in part.views.iter().enumerate() {
+                let Output { features, logits } = team.train(net, view)?;
+                guesses.push(logits.clone().detach());
+                if is_unmixed && number == 0 {
+                    firsts.push((features, logits));
+                }
+            }
+            own.push(guesses);
+        }
         let taught = self.divided.teach(batch, scene, &own)?;
         let (objective, mixed) = self.divided.fit(batch, scene, &taught.targets)?;
         if !scene.tapped {
             return Ok(objective);
         }
-        Ok(objective.with_tap(match self.settings.tap {
-            Tapped::Unmixed => {
-                let firsts = seen.iter().filter_map(|views| views.first().cloned());
-                let (features, logits) = firsts.map(|out| (out.features, out.logits)).unzip();
-                let (features, logits) = (Tensor::cat(features, 0), Tensor::cat(logits, 0));
-                Tap { features, logits, given: given(&parts), believed: Some(taught.believed) }
-            }
-            Tapped::Mixed => {
-                let twice: Vec<_> = parts.iter().flat_map(|&part| [part, part]).collect();
-                let (features, logits) = (mixed.features, mixed.logits);
-                Tap { features, logits, given: given(&twice), believed: None }
-            }
+        Ok(objective.with_tap(if is_unmixed {
+            let (features, logits) = firsts.into_iter().unzip();
+            let (features, logits) = (Tensor::cat(features, 0), Tensor::cat(logits, 0));
+            Tap { features, logits, given: given(&parts), believed: Some(taught.believed) }
+        } else {
+            let twice: Vec<_> = parts.iter().flat_map(|&part| [part, part]).collect();
+            let (features, logits) = (mixed.features, mixed.logits);
+            Tap { features, logits, given: given(&twice), believed: None }
         }))
     }
 

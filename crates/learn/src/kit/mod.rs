@@ -1,5 +1,6 @@
 //! Parts that training methods share, each small and tested alone.
 
+pub mod adaptive;
 pub mod contrast;
 pub mod fine;
 pub mod gmm;

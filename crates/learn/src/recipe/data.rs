@@ -19,6 +19,8 @@ pub struct DataSettings {
     pub data_dir: Option<PathBuf>,
     /// What the data itself does not say.
     pub own: OwnOptions,
+    /// How many of the training samples are used, always the same ones; all without it.
+    pub samples: Option<usize>,
     /// Pixels a side that pictures are brought to.
     pub side: Option<usize>,
     /// Noise to lay over the training labels.

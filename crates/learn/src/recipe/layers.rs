@@ -253,6 +253,7 @@ impl Layers {
         if side == Some(0) {
             return Err(wrong(self.place("side"), "it is 0; pictures need at least 1 pixel a side"));
         }
+        let samples = self.whole("samples").map(|samples| samples as usize);
         Ok(DataSettings {
             data: data.into(),
             data_dir: path("data_dir"),
@@ -266,6 +267,7 @@ impl Layers {
                 class_names: path("class_names"),
                 ..OwnOptions::default()
             },
+            samples,
             side,
             noise: noise.parse()?,
             noise_seed: self.whole("noise_seed").unwrap_or(0),

@@ -19,6 +19,12 @@ pub(super) const TOP: &[Row] = &[
     ("test", Text, UNSET, "file or folder to be judged by"),
     ("test_labels", Text, UNSET, "file of labels for the test data"),
     ("class_names", Text, UNSET, "file of class names, one a line"),
+    (
+        "samples",
+        Whole,
+        UNSET,
+        "use only so many of the training samples, always the same ones (audit.csv then numbers these)",
+    ),
     ("side", Whole, UNSET, "pixels a side that pictures are brought to; their own size without it"),
     (
         "noise",

@@ -62,13 +62,6 @@ impl Team {
         Ok(self.train(net, samples)?.logits.detach())
     }
 
-    /// A pass with gradients that leaves no trace: batch statistics, running ones stay, no dropout mask is used up. For
-    /// taps that need a pass of their own.
-    pub fn rehearse(&self, net: usize, samples: &Samples) -> Result<Output> {
-        let pass = Pass::rehearse(self.stream(net), self.passes.load(Relaxed));
-        self.net(net).forward(samples.clone(), &pass)
-    }
-
     /// A pass in evaluation mode without gradients: how a peer is asked.
     pub fn watch(&self, net: usize, samples: &Samples) -> Result<Output> {
         let out = self.net(net).valid().forward(inner(samples.clone()), &Pass::evaluate())?;
