@@ -15,7 +15,7 @@ use negscale_learn::kit::adaptive::{Rule, Selection};
 use negscale_learn::kit::gmm::{self, CleanSide, GmmSettings};
 use negscale_learn::model::Preparation;
 use negscale_learn::nets::{Heads, Input, NetSpec, Network, Pass, Projection};
-use negscale_learn::optim::Sgd;
+use negscale_learn::optim::{self, Sgd};
 use negscale_learn::schedule::{Milestone, Shape};
 use negscale_learn::trainer::{Scan, Task, TrainSettings, Trainer, Tree};
 
@@ -228,6 +228,7 @@ fn settings_out_of_range_are_refused_by_name() {
         change(&mut settings);
         match settings.checked(&facts(10, None)) {
             Err(Error::Range { setting, .. }) => setting,
+            Err(Error::Optim(optim::Error::Setting { name, .. })) => name,
             other => panic!("{other:?}"),
         }
     };
