@@ -269,7 +269,7 @@ fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: 
     let mut keys: Vec<&String> = found.keys().chain(ours.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    for key in keys.into_iter().filter(|key| !["provenance", "threads", "device"].contains(&key.as_str())) {
+    for key in keys.into_iter().filter(|key| !["provenance", "data_dir", "threads", "device"].contains(&key.as_str())) {
         let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
         match (found.get(key), ours.get(key)) {
             (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => list_differences(&name, a, b, into),
