@@ -133,7 +133,7 @@ fn kinds_of_different_axes_go_together_whatever_their_order() {
 
 #[test]
 fn slips_are_answered_with_file_axis_and_entry() {
-    refused("[matrix]\nsede = [1]\n", &["sweep.toml", "`sede`, entry 1", "did you mean `seed`"]);
+    refused("[matrix]\nseeed = [1]\n", &["sweep.toml", "`seeed`, entry 1", "did you mean `seed`"]);
     refused("[matrix]\nseed = 1\n", &["[matrix] `seed`", "must be a list"]);
     refused("[matrix]\nseed = []\n", &["`seed`", "the list is empty"]);
     refused("[matrix]\nseed = [1, \"two\"]\n", &["`seed`, entry 2", "whole number", "two"]);
@@ -146,7 +146,7 @@ fn slips_are_answered_with_file_axis_and_entry() {
         &["`exclude`, entry 1", "drops no combination"],
     );
     refused(
-        "[matrix]\nseed = [1]\nexclude = [{ sede = 2 }]\n",
+        "[matrix]\nseed = [1]\nexclude = [{ seeed = 2 }]\n",
         &["`exclude`, entry 1", "did you mean `seed`"],
     );
     refused("[matrix]\nseed = [1]\ninclude = 3\n", &["`include` must be a list of tables"]);
