@@ -88,7 +88,7 @@ fn results(run: &Path) -> BTreeMap<String, Value> {
 fn remains(below: &Path) -> BTreeMap<String, String> {
     let one = |run: PathBuf| {
         let mut results = results(&run);
-        ["seconds", "out"].map(|key| results.remove(key));
+        results.retain(|key, _| !["seconds", "out"].contains(&key.as_str()));
         let metrics = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap();
         let records = metrics.lines().map(|line| {
             let mut record: BTreeMap<String, Value> = serde_json::from_str(line).unwrap();
