@@ -284,6 +284,7 @@ fn tables_hold_what_the_results_say() {
     let lines = read("runs.csv");
     assert_eq!(lines.len(), 6);
     for line in &lines {
+        assert_eq!(line["epochs"], "2");
         let run = here.join("runs").join(&line["run"]);
         near(&line["test_last"], results(&run)["test_last"].as_f64().unwrap());
         assert!(
@@ -294,6 +295,22 @@ fn tables_hold_what_the_results_say() {
     for name in ["test_last.md", "test_last.tex", "test_last-paired.md", "test_last-paired.tex"] {
         assert!(here.join("tables").join(name).metadata().unwrap().len() > 100, "{name}");
     }
+
+    // A pair whose host alone is not done is no pair.
+    let is_third = |line: &&BTreeMap<String, String>| line["plugin"] == "none" && line["seed"] == "3";
+    let third = lines.iter().find(is_third).unwrap();
+    std::fs::remove_file(here.join("runs").join(&third["run"]).join("results.json")).unwrap();
+    let words = ["collect", "sweep.toml", "--out", "tables", "--figure", "test_last"];
+    let (text, _) = said(&fine(&mut sweep(&here, &words)));
+    assert!(
+        text.contains("none with the same seeds is done yet: 1") && text.contains("5 of 6 runs"),
+        "{text}"
+    );
+    let pairs = read("test_last-paired.csv");
+    let both: Vec<f64> = [1, 2].map(|seed| by_seed[&true][&seed] - by_seed[&false][&seed]).into();
+    near(&pairs[0]["difference"], mean(&both));
+    near(&pairs[0]["with plug-in mean"], mean(&[by_seed[&true][&1], by_seed[&true][&2]]));
+    assert_eq!(pairs[0]["difference n"], "2");
 
     let mixed = fails(&mut sweep(&here, &["collect", "sweep.toml", "--rows", "host"]));
     assert!(mixed.contains("differ in `plugin`") && mixed.contains("--rows"), "{mixed}");

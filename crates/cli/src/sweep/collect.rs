@@ -72,7 +72,7 @@ pub fn collect(arguments: &CollectArguments) -> Result<()> {
         if done.iter().all(|run| !run.outcome.figures.contains_key(figure)) {
             done[0].outcome.figure(figure)?;
         }
-        let note = format!("{} of {} runs are done.", done.len(), plan.runs.len());
+        let note = note(&plan, &done, &axes);
         let tables = [
             Some((grid(&done, &axes, figure, &note)?, "")),
             pairs::table(&done, &axes, figure)?.map(|t| (t, "-paired")),
@@ -89,6 +89,21 @@ pub fn collect(arguments: &CollectArguments) -> Result<()> {
         say!("\nin {}: runs.csv, and each table as .csv, .md and .tex", out.display());
     }
     Ok(())
+}
+
+/// How many runs the table is from, and what they have in common that a reader must know.
+fn note(plan: &Plan, done: &[Finished<'_>], axes: &Axes) -> String {
+    let mut notes = vec![format!("{} of {} runs are done.", done.len(), plan.runs.len())];
+    for key in ["data", "noise"].map(str::to_owned) {
+        if !axes.rows.contains(&key) && !axes.columns.contains(&key) {
+            notes.push(format!("{key} = {}.", done[0].values(&[key]).concat()));
+        }
+    }
+    let versions = once(done.iter().map(|run| run.outcome.version.as_str()));
+    if versions.len() > 1 {
+        notes.push(format!("Made by several versions of the program: {}.", versions.join(", ")));
+    }
+    notes.join(" ")
 }
 
 fn safe(name: &str) -> String {
@@ -117,7 +132,7 @@ impl Axes {
         let by_default = |keys: &[&str]| keys.iter().copied().filter(varies).map(str::to_owned).collect();
         let is_free = rows.is_empty();
         let mut axes = Self {
-            rows: if is_free { by_default(&["host", "plugin"]) } else { rows.to_vec() },
+            rows: if is_free { ["host", "plugin"].map(str::to_owned).into() } else { rows.to_vec() },
             columns: if columns.is_empty() { by_default(&["data", "noise"]) } else { columns.to_vec() },
         };
         axes.columns.retain(|key| !axes.rows.contains(key) || !columns.is_empty());
@@ -229,8 +244,9 @@ fn lines(plan: &Plan, states: &[State]) -> Result<Table> {
         .iter()
         .map(|state| if let State::Done(outcome) = state { Some(&**outcome) } else { None })
         .collect();
-    let figures: BTreeSet<&String> =
-        outcomes.iter().flatten().flat_map(|outcome| outcome.figures.keys()).collect();
+    let figures = outcomes.iter().flatten().flat_map(|outcome| outcome.figures.keys());
+    // `epochs` is a setting too.
+    let figures: BTreeSet<&String> = figures.filter(|figure| !keys.contains(figure)).collect();
     let mut heads: Vec<Column> = ["run", "state"].map(|head| Column::new(head, Kind::Text)).into();
     heads.extend(keys.iter().map(|key| Column::new(key, Kind::Text)));
     heads.push(Column::new("noise_laid_over", Kind::Number));

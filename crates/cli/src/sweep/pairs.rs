@@ -8,9 +8,9 @@ use anyhow::Result;
 use negscale_report::aggregate::CONFIDENCE;
 use negscale_report::table::{Cell, Column, Kind};
 use negscale_report::{Paired, Sample, Table};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// All settings but those of seeds and plug-in.
+/// Settings, without seeds, by their paths.
 type Host = BTreeMap<String, String>;
 /// Values by training seed and noise seed.
 type BySeed = BTreeMap<(u64, u64), f64>;
@@ -30,9 +30,12 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
     for run in done.iter().filter(|run| run.outcome.plugin == "none") {
         alone.entry(host_of(run)).or_default().extend(value(run));
     }
-    let attached: Vec<&Finished<'_>> = done.iter().filter(|run| run.outcome.plugin != "none").collect();
-    let full = |run: &Finished<'_>| settings(&run.run.settings, &[]);
-    let groups = once(attached.iter().map(|run| full(run)));
+    let attached: Vec<(Host, &Finished<'_>)> = done
+        .iter()
+        .filter(|run| run.outcome.plugin != "none")
+        .map(|run| (settings(&run.run.settings, &[]), run))
+        .collect();
+    let groups = once(attached.iter().map(|(all, _)| all));
     if groups.is_empty() {
         return Ok(None);
     }
@@ -42,22 +45,28 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
     heads.push(Column::new("alone", Kind::Mean));
     heads.push(Column::new("with plug-in", Kind::Mean));
     heads.push(Column::new("difference", Kind::Interval));
-    heads.push(Column::new("", Kind::Text));
+    heads.push(Column::new("interval is", Kind::Text));
     let confidence = 100.0 * CONFIDENCE;
     let title = format!(
         "Gain of the plug-in in {figure}{unit}: mean ± standard deviation (number of pairs), difference with its {confidence:.0} % interval"
     );
     let mut table = Table::new(title, heads);
-    let (mut lonely, mut unpaired) = (0, 0);
+    let (mut lonely, mut unpaired, mut idle) = (0, 0, BTreeSet::new());
     for group in groups {
-        let runs: Vec<&&Finished<'_>> = attached.iter().filter(|run| full(run) == group).collect();
+        let runs: Vec<&Finished<'_>> =
+            attached.iter().filter(|(all, _)| all == group).map(|(_, run)| *run).collect();
         let ours: BySeed = runs.iter().filter_map(|run| value(run)).collect();
-        let Some(theirs) = alone.get(&host_of(runs[0])) else {
+        let host = host_of(runs[0]);
+        let Some(theirs) = alone.get(&host) else {
             lonely += 1;
             continue;
         };
-        let Paired { differences, unpaired: left } = Paired::of(theirs, &ours);
-        unpaired += left;
+        let Paired { differences, .. } = Paired::of(theirs, &ours);
+        unpaired += ours.keys().filter(|seeds| !theirs.contains_key(seeds)).count();
+        // The host alone is the partner of several settings of the plug-in.
+        idle.extend(
+            theirs.keys().filter(|seeds| !ours.contains_key(seeds)).map(|seeds| (host.clone(), *seeds)),
+        );
         let common = |of: &BySeed, other: &BySeed| -> Sample {
             let both = of
                 .iter()
@@ -86,11 +95,12 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
         table.push(row)?;
     }
     let mut notes = vec!["Interval of Student's t over pairs that differ in the plug-in alone.".to_owned()];
+    let unpaired = unpaired + idle.len();
     if unpaired > 0 {
-        notes.push(format!("{unpaired} runs have no partner of the same seeds yet and are left out."));
+        notes.push(format!("Runs left out because none with the same seeds is done yet: {unpaired}."));
     }
     if lonely > 0 {
-        notes.push(format!("{lonely} settings with plug-in have no run of the host alone."));
+        notes.push(format!("Settings with plug-in for which no run of the host alone is done: {lonely}."));
     }
     table.note = notes.join(" ");
     Ok(Some(table))

@@ -62,7 +62,7 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         todo: todo.len(),
         jobs,
         begun: Instant::now(),
-        told: Mutex::new(Told { over: 0, done: runs.len() - todo.len(), failed: Vec::new() }),
+        told: Mutex::new(Told { over: 0, seconds: 0.0, done: runs.len() - todo.len(), failed: Vec::new() }),
     };
     screen.open();
     let signals = Signals::listen()?;
@@ -135,6 +135,8 @@ fn attempt(run: &Run, keep: Keep, threads: usize, signals: &Signals) -> Result<E
     let end = match State::of(run) {
         State::Done(_) if status.success() => End::Done,
         _ if matches!(status.code(), Some(130 | 143)) || signals.is_asked() => End::Left,
+        // Another sweep was quicker.
+        State::Running => End::Left,
         state => {
             let reason = reason(status, &said, &state);
             write(&failure, format!("{reason}\n").as_bytes())?;
@@ -170,6 +172,8 @@ struct Screen {
 struct Told {
     /// Runs that are over, however they ended.
     over: usize,
+    /// What they took together.
+    seconds: f64,
     done: usize,
     failed: Vec<(String, String)>,
 }
@@ -213,7 +217,8 @@ impl Screen {
             return Ok(());
         }
         let test = figures.get("test_last10").map(|test| format!(", test {:.2} %", 100.0 * test));
-        let left = self.begun.elapsed().as_secs_f64() / told.over as f64 * (self.todo - told.over) as f64;
+        told.seconds += took.as_secs_f64();
+        let left = told.seconds / told.over as f64 * (self.todo - told.over) as f64 / self.jobs as f64;
         let left = if told.over < self.todo {
             format!("; about {} to go", clock::duration(left))
         } else {
