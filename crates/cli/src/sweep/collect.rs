@@ -96,7 +96,7 @@ fn note(plan: &Plan, done: &[Finished<'_>], axes: &Axes) -> String {
     let mut notes = vec![format!("{} of {} runs are done.", done.len(), plan.runs.len())];
     for key in ["data", "noise"].map(str::to_owned) {
         if !axes.rows.contains(&key) && !axes.columns.contains(&key) {
-            notes.push(format!("{key} = {}.", done[0].values(&[key]).concat()));
+            notes.push(format!("{key} = {}.", done[0].values(std::slice::from_ref(&key)).concat()));
         }
     }
     let versions = once(done.iter().map(|run| run.outcome.version.as_str()));
