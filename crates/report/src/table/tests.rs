@@ -31,25 +31,15 @@ fn table(names: [&str; 2]) -> Table {
 
 #[test]
 fn text_is_aligned_and_marks_the_best() {
-    let text = table(["rolr", "rolr + negscale"]).to_text();
     let wanted = "\
 Accuracy_last
-method                   sym:0.5                    gain  seconds
+method                     sym:0.5                  gain  seconds
 -----------------------------------------------------------------
 rolr             87.10 ± 0.34 (5)   -1.0 [-2.5, 0.5] (5)      1.5
-rolr + negscale        90.00 (1)*                      –        –
+rolr + negscale         90.00 (1)*                     –        –
 50 % & more
 ";
-    let squeezed = |text: &str| -> Vec<String> {
-        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-    };
-    assert_eq!(squeezed(&text)[2..].len(), squeezed(wanted)[2..].len());
-    for (ours, wanted) in squeezed(&text).iter().zip(squeezed(wanted)).filter(|(_, w)| !w.starts_with("---"))
-    {
-        assert_eq!(ours, &wanted);
-    }
-    let widths: Vec<usize> = text.lines().skip(1).take(2).map(|line| line.chars().count()).collect();
-    assert_eq!(widths[0], widths[1], "the head is as wide as the rule:\n{text}");
+    assert_eq!(table(["rolr", "rolr + negscale"]).to_text(), wanted);
 }
 
 #[test]
