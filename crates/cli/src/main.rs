@@ -21,6 +21,7 @@ mod paragraph;
 mod predict;
 mod settings;
 mod source;
+mod sweep;
 mod table;
 mod train;
 mod tree;
@@ -43,6 +44,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Train(Box<train::Arguments>),
+    #[command(subcommand)]
+    Sweep(sweep::Sweep),
     Tree(tree::Arguments),
     #[command(subcommand)]
     Data(data::Data),
@@ -59,6 +62,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Train(arguments) => train::run(*arguments),
+        Verb::Sweep(what) => sweep::run(what),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),

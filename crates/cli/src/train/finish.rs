@@ -1,7 +1,7 @@
 //! What a finished run leaves behind.
 
 use super::folder::{Folder, hardware, version, write};
-use super::{Material, Trained, clock};
+use super::{Keep, Material, Trained, clock};
 use anyhow::Result;
 use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures};
@@ -75,6 +75,7 @@ impl Summary {
     pub fn json(&self, baseline: Option<&Summary>, folder: &Folder) -> serde_json::Value {
         let mut object = self.figures();
         if let Some(map) = object.as_object_mut() {
+            map.insert("run".into(), folder.stamp().into());
             map.insert("out".into(), folder.place().display().to_string().into());
             map.insert("baseline".into(), baseline.map_or(serde_json::Value::Null, Summary::figures));
         }
@@ -106,13 +107,29 @@ impl Summary {
     }
 }
 
-/// Writes ledger, audit, model, tree, report and results, and gives the results.
+/// Writes ledger, audit, model, tree, report and results, or as much of it as is kept, and gives the results.
 pub fn write_all(
     folder: &Folder,
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
+    keep: Keep,
 ) -> Result<Summary> {
+    let Trained { trainer, .. } = trained;
+    if let Some(tree) = trainer.tree() {
+        write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
+    }
+    if keep == Keep::All {
+        write_products(folder, recipe, material, trained)?;
+        write_report(folder, recipe, material, trained, None)?;
+    }
+    let summary = summarise(recipe, material, trained)?;
+    write_results(folder, &summary, None)?;
+    Ok(summary)
+}
+
+/// Writes what people work on with: ledger, audit and model.
+fn write_products(folder: &Folder, recipe: &Recipe, material: &Material, trained: &Trained) -> Result<()> {
     let Trained { trainer, .. } = trained;
     trainer.ledger()?.save(folder.file("ledger.parquet"))?;
     let audit = audit(recipe, material, trained)?;
@@ -124,25 +141,24 @@ pub fn write_all(
         ("version".to_owned(), version()),
     ]);
     trainer.model(about)?.save(folder.place())?;
-    if let Some(tree) = trainer.tree() {
-        write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
-    }
-    let summary = summarise(recipe, material, trained)?;
-    write_report(folder, recipe, material, trained, &summary, None)?;
-    Ok(summary)
+    Ok(())
 }
 
-/// Writes the report and the results, beside those of the baseline once there are any.
+/// Writes the report, with the baseline's figures once there are any.
 pub fn write_report(
     folder: &Folder,
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
-    summary: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<()> {
     let audit = audit(recipe, material, trained)?;
-    report(folder, recipe, material, trained, &audit, baseline)?.write_html(&folder.file("report.html"))?;
+    Ok(report(folder, recipe, material, trained, &audit, baseline)?
+        .write_html(&folder.file("report.html"))?)
+}
+
+/// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
+pub fn write_results(folder: &Folder, summary: &Summary, baseline: Option<&Summary>) -> Result<()> {
     let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
     write(&folder.file("results.json"), format!("{results}\n").as_bytes())
 }

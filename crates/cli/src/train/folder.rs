@@ -16,12 +16,20 @@ use negscale_report::{EpochRecord, Journal, write_events};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const SETTINGS: &str = "settings.toml";
-const CHECKPOINTS: &str = "checkpoints";
+/// Its checkpoints.
+pub const CHECKPOINTS: &str = "checkpoints";
+/// Locked while a process trains in the folder.
+pub const LOCK: &str = ".lock";
 const EVENTS: &str = "events";
+/// What stays of a run of which only results are kept.
+const RESULTS: [&str; 4] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json"];
+/// Why a run of a sweep failed.
+pub const FAILURE: &str = "failure.txt";
 /// Files that a run writes beside those two folders.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     SETTINGS,
     "metrics.jsonl",
     "ledger.parquet",
@@ -31,6 +39,7 @@ const FILES: [&str; 9] = [
     "tree.tsv",
     "report.html",
     "results.json",
+    FAILURE,
 ];
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
@@ -46,6 +55,13 @@ pub struct Folder {
 
 /// Where a run goes unless told otherwise: a name of what it is, and the fingerprint of its settings.
 pub fn default_place(recipe: &Recipe) -> PathBuf {
+    let fingerprint = recipe.fingerprint();
+    let end = &fingerprint[..fingerprint.len().min(8)];
+    Path::new("runs").join(format!("{}-{end}", title(recipe)))
+}
+
+/// Data, noise, host and plug-in as the begin of a file name.
+pub fn title(recipe: &Recipe) -> String {
     let data = Path::new(&recipe.data.data).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let parts = [&data, &recipe.data.noise.to_string(), &recipe.train.host, &recipe.train.plugin];
     let parts: Vec<String> = parts
@@ -55,8 +71,7 @@ pub fn default_place(recipe: &Recipe) -> PathBuf {
             safe.take(40).collect()
         })
         .collect();
-    let fingerprint = recipe.fingerprint();
-    Path::new("runs").join(format!("{}-{}", parts.join("_"), &fingerprint[..fingerprint.len().min(8)]))
+    parts.join("_")
 }
 
 /// Program version and the commit it was built from, if that is known.
@@ -71,13 +86,18 @@ impl Folder {
     /// Opens or makes the folder, and makes sure that what it holds is this very run.
     pub fn open(place: &Path, recipe: &Recipe, material: &Material, fresh: bool) -> Result<Self> {
         fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
-        let lock = File::create(place.join(".lock"))
+        let lock = File::create(place.join(LOCK))
             .with_context(|| format!("cannot write into {}", place.display()))?;
-        if lock.try_lock().is_err() {
+        // Whoever only looks whether a run goes on holds the lock for an instant.
+        let is_ours = (0..5).any(|i| {
+            std::thread::sleep(Duration::from_millis(20 * i));
+            lock.try_lock().is_ok()
+        });
+        if !is_ours {
             bail!("another process is training in {}; wait for it or choose another --out", place.display());
         }
         if fresh {
-            clear(place)?;
+            clear(place, &FILES)?;
         }
         let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
         let words =
@@ -147,6 +167,17 @@ impl Folder {
     /// Where it is.
     pub fn place(&self) -> &Path {
         &self.place
+    }
+
+    /// What is run, in one hash: settings, data, noise and version.
+    pub fn stamp(&self) -> &str {
+        &self.stamp
+    }
+
+    /// Removes all but settings, metrics, tree and results.
+    pub fn slim(&self) -> Result<()> {
+        let others: Vec<&str> = FILES.into_iter().filter(|name| !RESULTS.contains(name)).collect();
+        clear(&self.place, &others)
     }
 
     /// A file in it.
@@ -245,8 +276,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Removes what a run leaves, and nothing else.
-fn clear(place: &Path) -> Result<()> {
-    for name in FILES {
+fn clear(place: &Path, files: &[&str]) -> Result<()> {
+    for name in files {
         match fs::remove_file(place.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("cannot remove {}", place.join(name).display()));
@@ -269,7 +300,10 @@ fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: 
     let mut keys: Vec<&String> = found.keys().chain(ours.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    for key in keys.into_iter().filter(|key| !["provenance", "threads", "device"].contains(&key.as_str())) {
+    for key in keys
+        .into_iter()
+        .filter(|key| !["provenance", "data_dir", "threads", "device"].contains(&key.as_str()))
+    {
         let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
         match (found.get(key), ours.get(key)) {
             (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => list_differences(&name, a, b, into),

@@ -2,9 +2,9 @@
 //!
 //! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits.
 
-mod clock;
+pub(crate) mod clock;
 mod finish;
-mod folder;
+pub(crate) mod folder;
 mod screen;
 mod table;
 
@@ -20,6 +20,7 @@ use screen::{Look, Screen};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 /// Train on data whose labels may be wrong: model, wrong labels and report come out.
 ///
@@ -35,12 +36,38 @@ pub struct Arguments {
     /// Begin anew, even if the folder holds a run that could go on.
     #[arg(long)]
     fresh: bool,
+    /// What stays of a finished run.
+    #[arg(long, value_enum, default_value_t = Keep::All)]
+    keep: Keep,
+    /// Save a checkpoint after the first epoch that ends this long after the last; 0: after every epoch.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    checkpoint_every: u64,
+    /// End in good order when standard input does: so a sweep stops its runs, even by its own end.
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
     /// Say nothing but errors.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
     /// One JSON object per epoch, and a last one with the results.
     #[arg(long)]
     json: bool,
+}
+
+/// What stays of a finished run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Keep {
+    /// Everything: model, ledger, audit, report, events, checkpoints.
+    All,
+    /// Settings, metrics, tree and results only; the others are not even written.
+    Results,
+}
+
+/// How a run is kept.
+#[derive(Clone, Copy)]
+struct Habits {
+    fresh: bool,
+    keep: Keep,
+    checkpoint_every: Duration,
 }
 
 /// A signal that ended the run in good order.
@@ -81,7 +108,16 @@ pub fn run(arguments: Arguments) -> Result<()> {
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
         let folder = arguments.out.clone().unwrap_or_else(|| folder::default_place(&recipe));
-        train_all(&recipe, &material, folder, arguments.fresh, Screen::new(look))
+        let habits = Habits {
+            fresh: arguments.fresh,
+            keep: arguments.keep,
+            checkpoint_every: Duration::from_secs(arguments.checkpoint_every),
+        };
+        let signals = Signals::listen()?;
+        if arguments.stop_with_input {
+            signals.listen_to_input();
+        }
+        train_all(&recipe, &material, folder, habits, Screen::new(look), &signals)
     })
 }
 
@@ -112,25 +148,35 @@ fn train_all(
     recipe: &Recipe,
     material: &Material,
     place: PathBuf,
-    fresh: bool,
+    habits: Habits,
     mut screen: Screen,
+    signals: &Signals,
 ) -> Result<()> {
-    let signals = Signals::listen()?;
-    let folder = Folder::open(&place, recipe, material, fresh)?;
+    let folder = Folder::open(&place, recipe, material, habits.fresh)?;
     screen.open(recipe, material, &folder);
-    let main = train(recipe, material, &folder, &mut screen, &signals)?;
-    let summary = finish::write_all(&folder, recipe, material, &main)?;
+    let main = train(recipe, material, &folder, habits, &mut screen, signals)?;
+    let summary = finish::write_all(&folder, recipe, material, &main, habits.keep)?;
     let baseline = match recipe.of_baseline() {
         Some(baseline) => {
-            let within = Folder::open(&place.join("baseline"), &baseline, material, fresh)?;
+            let within = Folder::open(&place.join("baseline"), &baseline, material, habits.fresh)?;
             screen.begin_baseline(&baseline);
-            let trained = train(&baseline, material, &within, &mut screen, &signals)?;
-            Some(finish::write_all(&within, &baseline, material, &trained)?)
+            let trained = train(&baseline, material, &within, habits, &mut screen, signals)?;
+            let summary = finish::write_all(&within, &baseline, material, &trained, habits.keep)?;
+            if habits.keep == Keep::Results {
+                within.slim()?;
+            }
+            Some(summary)
         }
         None => None,
     };
     if baseline.is_some() {
-        finish::write_report(&folder, recipe, material, &main, &summary, baseline.as_ref())?;
+        if habits.keep == Keep::All {
+            finish::write_report(&folder, recipe, material, &main, baseline.as_ref())?;
+        }
+        finish::write_results(&folder, &summary, baseline.as_ref())?;
+    }
+    if habits.keep == Keep::Results {
+        folder.slim()?;
     }
     screen.close(&summary, baseline.as_ref(), &folder)
 }
@@ -140,6 +186,7 @@ fn train(
     recipe: &Recipe,
     material: &Material,
     folder: &Folder,
+    habits: Habits,
     screen: &mut Screen,
     signals: &Signals,
 ) -> Result<Trained> {
@@ -157,13 +204,24 @@ fn train(
     let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
     trainer.set_stop_flag(signals.asked.clone());
     screen.begin(&trainer, &records);
+    let mut saved = Instant::now();
     while !trainer.is_finished() {
         match trainer.epoch(|progress| screen.batch(&progress))? {
             Outcome::Finished(record) => {
                 folder.keep(journal.append(&record), &trainer)?;
-                folder.keep(folder.save(&trainer), &trainer)?;
+                // A run that goes on from an older checkpoint writes the records since then again, the same ones.
+                let is_due = match trainer.is_finished() {
+                    true => habits.keep == Keep::All,
+                    false => saved.elapsed() >= habits.checkpoint_every || signals.is_asked(),
+                };
+                if is_due {
+                    folder.keep(folder.save(&trainer), &trainer)?;
+                    saved = Instant::now();
+                }
                 records.push(*record);
-                folder.keep(folder.write_events(&records), &trainer)?;
+                if habits.keep == Keep::All {
+                    folder.keep(folder.write_events(&records), &trainer)?;
+                }
                 screen.epoch(&records)?;
             }
             Outcome::Stopped { save: true } => folder.keep(folder.save(&trainer), &trainer)?,
@@ -185,13 +243,13 @@ fn train(
 }
 
 /// SIGINT and SIGTERM ask for an end in good order; a second one ends at once.
-struct Signals {
+pub(crate) struct Signals {
     number: Arc<AtomicUsize>,
     asked: Arc<AtomicBool>,
 }
 
 impl Signals {
-    fn listen() -> Result<Self> {
+    pub(crate) fn listen() -> Result<Self> {
         let (number, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             let refused = "cannot listen to signals";
@@ -203,8 +261,23 @@ impl Signals {
         Ok(Self { number, asked })
     }
 
+    /// The end of standard input asks for an end in good order as well, as SIGTERM does.
+    fn listen_to_input(&self) {
+        let (number, asked) = (self.number.clone(), self.asked.clone());
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            number.store(signal_hook::consts::SIGTERM as usize, Relaxed);
+            asked.store(true, Relaxed);
+        });
+    }
+
+    /// Whether there was one.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.load(Relaxed)
+    }
+
     /// The error that tells of the signal, if there was one.
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self.number.load(Relaxed) {
             0 => Ok(()),
             number => Err(Stopped(number).into()),

@@ -63,18 +63,27 @@ impl Layers {
     }
 
     /// With the text of a recipe over the files before; `place` is what errors call it.
-    pub fn with_text(mut self, place: &str, text: &str) -> Result<Self> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            let number = before.matches('\n').count();
-            let line = text.lines().nth(number).unwrap_or_default().trim();
-            let problem = format!("{}: `{line}`", error.message().trim().replace('\n', "; "));
-            wrong(format!("in {place}, line {}", number + 1), problem)
-        })?;
+    pub fn with_text(self, place: &str, text: &str) -> Result<Self> {
+        self.with_table(place, parse(place, text)?)
+    }
+
+    /// With a recipe, already parsed, over the files before.
+    pub(super) fn with_table(self, place: &str, table: Table) -> Result<Self> {
+        let entries = self.checked(table, place)?;
+        Ok(self.with_entries(entries))
+    }
+
+    /// With values, already checked, over the files before.
+    pub(super) fn with_entries(mut self, entries: Entries) -> Self {
+        self.lay(Rank::File, entries);
+        self
+    }
+
+    /// Values that have been checked, by the path of their keys.
+    pub(super) fn checked(&self, table: Table, place: &str) -> Result<Entries> {
         let mut entries = Entries::new();
         self.enter("", table, place, &mut entries)?;
-        self.lay(Rank::File, entries);
-        Ok(self)
+        Ok(entries)
     }
 
     /// With pairs `key=value` over all files; keys have their table in front, with a point. A value that is no TOML is text.
@@ -113,8 +122,7 @@ impl Layers {
         for part in parts {
             table = Table::from_iter([(part.to_owned(), Value::Table(table))]);
         }
-        let mut entries = Entries::new();
-        self.enter("", table, place, &mut entries)?;
+        let entries = self.checked(table, place)?;
         self.lay(rank, entries);
         Ok(())
     }
@@ -142,8 +150,7 @@ impl Layers {
             } else if path == "provenance" {
                 // How a saved recipe came about: for people.
             } else if path == "matrix" {
-                let problem =
-                    "[matrix] spans several runs and belongs to `negscale sweep`; leave it out here";
+                let problem = "[matrix] spans several runs: run them all with `negscale sweep run`, or leave it out here";
                 return Err(wrong(format!("in {place}"), problem));
             } else if self.is_table(&path) {
                 let Value::Table(inner) = value else {
@@ -276,8 +283,19 @@ impl Layers {
     }
 }
 
+/// The text of a recipe as a table.
+pub(super) fn parse(place: &str, text: &str) -> Result<Table> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let number = before.matches('\n').count();
+        let line = text.lines().nth(number).unwrap_or_default().trim();
+        let problem = format!("{}: `{line}`", error.message().trim().replace('\n', "; "));
+        wrong(format!("in {place}, line {}", number + 1), problem)
+    })
+}
+
 /// Puts a value where a path with points says.
-fn insert(table: &mut Table, path: &str, value: Value) {
+pub(super) fn insert(table: &mut Table, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(table.insert(path.into(), value)),
         Some((first, rest)) => {

@@ -14,6 +14,8 @@
 //! `[optimiser]` and `[schedule]` begin with those of the host, unless another `kind` is asked for: then with that kind's own
 //! defaults. What a layer below wrote for another kind is not used.
 //!
+//! A table `[matrix]` spans many runs ([`expand`]).
+//!
 //! ```
 //! use negscale_learn::{hosts::Kind, recipe::Layers};
 //!
@@ -27,6 +29,7 @@ mod data;
 mod keys;
 mod kinds;
 mod layers;
+mod matrix;
 mod meanings;
 mod resolve;
 mod text;
@@ -35,6 +38,7 @@ mod value;
 pub use data::DataSettings;
 pub use keys::{Key, TableDoc, find, keys, tables};
 pub use layers::Layers;
+pub use matrix::{Cell, expand};
 pub use value::Expected;
 
 use crate::hosts;

@@ -7,8 +7,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Keys that cannot change a result.
-const WITHOUT_EFFECT: [&str; 2] = ["threads", "device"];
+/// Keys that are no part of what is run: how and where it is computed, and where data lies (its content has a fingerprint
+/// of its own).
+const WITHOUT_EFFECT: [&str; 3] = ["data_dir", "threads", "device"];
 
 impl Recipe {
     /// Every setting with its value, as TOML; a plug-in that does not attach and hosts not in use have none.
@@ -16,7 +17,7 @@ impl Recipe {
         self.write(&[])
     }
 
-    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without threads and device.
+    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without `data_dir`, `threads` and `device`.
     pub fn fingerprint(&self) -> String {
         let digest = Sha256::digest(self.write(&WITHOUT_EFFECT));
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
