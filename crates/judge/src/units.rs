@@ -52,6 +52,11 @@ impl<'a> Units<'a> {
         self.inverse.iter().filter(|&&inverse| inverse == 0.0).count()
     }
 
+    /// Whether the features of a sample are all 0.
+    pub fn is_zero(&self, sample: usize) -> bool {
+        self.inverse.get(sample) == Some(&0.0)
+    }
+
     /// Whether the sample has a direction.
     pub(crate) fn has_direction(&self, sample: usize) -> bool {
         self.inverse[sample] != 0.0

@@ -21,7 +21,7 @@ const SETTINGS: &str = "settings.toml";
 const CHECKPOINTS: &str = "checkpoints";
 const EVENTS: &str = "events";
 /// Files that a run writes beside those two folders.
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
     SETTINGS,
     "metrics.jsonl",
     "ledger.parquet",
@@ -31,6 +31,9 @@ const FILES: [&str; 9] = [
     "tree.tsv",
     "report.html",
     "results.json",
+    // Left by `negscale analyse`, of the run that was there.
+    "analysis.json",
+    "analysis-test.json",
 ];
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
