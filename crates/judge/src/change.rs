@@ -40,18 +40,15 @@ pub fn change(
     labels.fit("rows of features", run.len())?;
     labels.fit("rows of features of the clean run", clean.len())?;
     let division = Division::new(labels, |sample| run.has_direction(sample) && clean.has_direction(sample));
-    let all: Pairs<Sums<5>> = division.pairs(
-        |groups| {
-            [
-                first_of_units(groups, run),
-                second(groups, run, run),
-                first_of_units(groups, clean),
-                second(groups, clean, clean),
-                second(groups, run, clean),
-            ]
-        },
-        |sums| *sums,
-    );
+    let groupings = division.groupings();
+    let measures = [
+        first_of_units(&groupings, run),
+        second(&groupings, run, run),
+        first_of_units(&groupings, clean),
+        second(&groupings, clean, clean),
+        second(&groupings, run, clean),
+    ];
+    let all: Pairs<Sums<5>> = division.pairs(measures, |sums| *sums);
     let part =
         |sums: &Sums<5>, at: usize| Sums { pairs: sums.pairs, sums: [sums.sums[at], sums.sums[at + 1]] };
     let (of_run, of_clean) =

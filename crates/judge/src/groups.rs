@@ -6,6 +6,7 @@
 
 use crate::labels::Labels;
 use crate::pairs::{ByRelation, Categories, Known, Pairs, Sums};
+use std::collections::HashMap;
 
 /// Three categories of four relations, then three relations of cross-noise pairs.
 pub(crate) const BUCKETS: usize = 15;
@@ -21,6 +22,8 @@ pub(crate) struct Groups {
     starts: Vec<usize>,
     /// G x G buckets.
     buckets: Vec<u8>,
+    /// For each group, that of the grouping before with the same samples.
+    twins: Vec<Option<usize>>,
 }
 
 /// Class and state of a group.
@@ -47,7 +50,8 @@ impl Groups {
         starts.push(members.len());
         let pairs = names.iter().flat_map(|&a| names.iter().map(move |&b| (a, b)));
         let buckets = pairs.map(|(a, b)| bucket(a, b) as u8).collect();
-        Self { members, starts, buckets }
+        let twins = vec![None; names.len()];
+        Self { members, starts, buckets, twins }
     }
 
     /// All of the samples to be kept, in one group.
@@ -63,6 +67,16 @@ impl Groups {
     /// Samples of a group.
     pub fn members(&self, group: usize) -> &[u32] {
         &self.members[self.starts[group]..self.starts[group + 1]]
+    }
+
+    /// The group of the first grouping that has the same samples.
+    pub fn twin(&self, group: usize) -> Option<usize> {
+        self.twins[group]
+    }
+
+    fn find_twins(&mut self, first: &Groups) {
+        let places: HashMap<&[u32], usize> = (0..first.len()).map(|at| (first.members(at), at)).collect();
+        self.twins = (0..self.len()).map(|at| places.get(self.members(at)).copied()).collect();
     }
 
     /// Bucket of the pairs between two groups.
@@ -110,28 +124,36 @@ impl Division {
             },
         );
         let by_truth = truth.map(|truth| {
-            Groups::new(
+            let mut groups = Groups::new(
                 labels.len(),
                 &keep,
                 |sample| (truth[sample], usize::from(state(sample) > 0)),
                 |(a, a_state), (b, b_state)| 4 * category(a_state, b_state) + labels.relation(a, b),
-            )
+            );
+            groups.find_twins(&by_given);
+            groups
         });
         Self { given: by_given, truth: by_truth }
     }
 
-    /// Measures both groupings and puts every bucket in its place; `finish` sees only sums over pairs that there are.
+    /// By given labels, and by true ones where they are known.
+    pub fn groupings(&self) -> Vec<&Groups> {
+        [Some(&self.given), self.truth.as_ref()].into_iter().flatten().collect()
+    }
+
+    /// `K` measures, each with a sum for every bucket of every grouping, put in their places; `finish` sees only sums over pairs
+    /// that there are.
     pub fn pairs<const K: usize, T>(
         &self,
-        measure: impl Fn(&Groups) -> [[f64; BUCKETS]; K],
+        measures: [Vec<[f64; BUCKETS]>; K],
         finish: impl Fn(&Sums<K>) -> T,
     ) -> Pairs<T> {
-        let of = |groups: &Groups| {
-            let (counts, sums) = (groups.counts(), measure(groups));
-            let bucket = |at: usize| Sums { pairs: counts[at], sums: sums.map(|sums| sums[at]) };
-            std::array::from_fn::<Sums<K>, BUCKETS, _>(bucket)
+        let of = |which: usize, groups: &Groups| {
+            let counts = groups.counts();
+            let sums = |at: usize| std::array::from_fn(|k| measures[k][which][at]);
+            std::array::from_fn::<Sums<K>, BUCKETS, _>(|at| Sums { pairs: counts[at], sums: sums(at) })
         };
-        let given = of(&self.given);
+        let given = of(0, &self.given);
         let gather = |buckets: &[Sums<K>; BUCKETS], places: &[usize]| {
             let mut total = Sums::default();
             places.iter().for_each(|&at| total += buckets[at]);
@@ -153,7 +175,7 @@ impl Division {
             noisy_noisy: relations(buckets, &[2]),
         };
         let known = self.truth.as_ref().map(|groups| {
-            let truth = of(groups);
+            let truth = of(1, groups);
             Known {
                 truth: relations(&truth, &[0, 1, 2]),
                 by_truth: categories(&truth),

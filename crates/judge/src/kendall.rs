@@ -77,11 +77,13 @@ pub fn orders(logits: &[f32], labels: &Labels) -> Result<Orders> {
     let division = Division::new(labels, |_| true);
     let mean = |sums: &Sums<1>| Mean { pairs: sums.pairs, mean: sums.sums[0] / sums.pairs as f64 };
     let row = |sample: usize| &logits[sample * classes..][..classes];
-    let overlap = |groups: &Groups| [first(groups, classes, |sample, into| softmax(row(sample), into))];
-    let overlap = division.pairs(overlap, mean);
-    let kendall = (2..=MOST_CLASSES)
-        .contains(&classes)
-        .then(|| division.pairs(|groups| [sum_of_distances(groups, logits, classes)], mean));
+    let groupings = division.groupings();
+    let overlap = |groups: &&Groups| first(groups, classes, |sample, into| softmax(row(sample), into));
+    let overlap = division.pairs([groupings.iter().map(overlap).collect()], mean);
+    let kendall = (2..=MOST_CLASSES).contains(&classes).then(|| {
+        let distances = groupings.iter().map(|groups| sum_of_distances(groups, logits, classes));
+        division.pairs([distances.collect()], mean)
+    });
     Ok(Orders { kendall, overlap })
 }
 

@@ -17,6 +17,9 @@ const SIDE: usize = 32;
 const AREA: usize = SIDE * SIDE;
 /// Samples that are packed at a time.
 const PACKED: usize = 64;
+/// Rows and columns of a tile that are summed at a time, in registers.
+const ROWS: usize = 4;
+const COLUMNS: usize = 8;
 
 /// Sum over unordered pairs of the inner products of rows of `dim` numbers; `read` writes the row of a sample.
 pub(crate) fn first(groups: &Groups, dim: usize, read: impl Fn(usize, &mut [f64]) + Sync) -> [f64; BUCKETS] {
@@ -40,9 +43,11 @@ pub(crate) fn first(groups: &Groups, dim: usize, read: impl Fn(usize, &mut [f64]
     buckets
 }
 
-/// The same for unit features.
-pub(crate) fn first_of_units(groups: &Groups, units: &Units) -> [f64; BUCKETS] {
-    first(groups, units.dim(), |sample, row| row.iter_mut().zip(units.unit(sample)).for_each(|(x, u)| *x = u))
+/// The same for unit features, for every grouping.
+pub(crate) fn first_of_units(groupings: &[&Groups], units: &Units) -> Vec<[f64; BUCKETS]> {
+    let read =
+        |sample: usize, row: &mut [f64]| row.iter_mut().zip(units.unit(sample)).for_each(|(x, u)| *x = u);
+    groupings.iter().map(|groups| first(groups, units.dim(), read)).collect()
 }
 
 for_this_cpu! {
@@ -60,113 +65,144 @@ for_this_cpu! {
     }
 }
 
-/// Sum over unordered pairs of (l_i . l_j)(r_i . r_j); with `left` and `right` the same, of squared cosines.
-pub(crate) fn second(groups: &Groups, left: &Units, right: &Units) -> [f64; BUCKETS] {
+/// Sum over unordered pairs of (l_i . l_j)(r_i . r_j), for every grouping; with `left` and `right` the same, of squared
+/// cosines.
+pub(crate) fn second(groupings: &[&Groups], left: &Units, right: &Units) -> Vec<[f64; BUCKETS]> {
     let is_symmetric = std::ptr::eq(left, right);
-    let blocks = |units: &Units| units.dim().div_ceil(SIDE);
-    let tiles: Vec<(usize, usize)> = (0..blocks(left))
-        .flat_map(|p| (if is_symmetric { p } else { 0 }..blocks(right)).map(move |q| (p, q)))
+    let left = &Blocks::new(left);
+    let other = (!is_symmetric).then(|| Blocks::new(right));
+    let right = other.as_ref().unwrap_or(left);
+    let tiles: Vec<(usize, usize)> = (0..left.blocks.len())
+        .flat_map(|p| (if is_symmetric { p } else { 0 }..right.blocks.len()).map(move |q| (p, q)))
         .collect();
-    let parts: Vec<[f64; BUCKETS]> = tiles
+    let parts: Vec<Vec<[f64; BUCKETS]>> = tiles
         .into_par_iter()
-        .map_init(
-            || Buffers::new(groups.len()),
-            |buffers, (p, q)| {
-                buffers.fill(groups, (left, p), (right, q));
-                // Of a symmetric matrix the tiles above the diagonal stand for those below.
-                buffers.products(groups, if is_symmetric && p != q { 2.0 } else { 1.0 })
-            },
-        )
+        .map_init(Buffers::default, |buffers, (p, q)| {
+            buffers.fill(groupings, (left, p), (right, q));
+            // Of a symmetric matrix the tiles above the diagonal stand for those below.
+            let weight = if is_symmetric && p != q { 2.0 } else { 1.0 };
+            let products =
+                groupings.iter().zip(&buffers.tiles).map(|(groups, tiles)| products(groups, tiles, weight));
+            products.collect()
+        })
         .collect();
-    let mut buckets = [0.0; BUCKETS];
-    for part in parts {
-        buckets.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
-    }
-    for group in 0..groups.len() {
-        // The terms i = j are squares of 1.
-        buckets[groups.bucket(group, group)] -= groups.members(group).len() as f64 / 2.0;
-    }
-    buckets
+    let total = |(at, groups): (usize, &&Groups)| {
+        let mut buckets = [0.0; BUCKETS];
+        for part in &parts {
+            buckets.iter_mut().zip(part[at]).for_each(|(sum, x)| *sum += x);
+        }
+        for group in 0..groups.len() {
+            // The terms i = j are squares of 1.
+            buckets[groups.bucket(group, group)] -= groups.members(group).len() as f64 / 2.0;
+        }
+        buckets
+    };
+    groupings.iter().enumerate().map(total).collect()
 }
 
-/// A tile of every group, and packed samples.
+/// A tile of every group of every grouping, and packed samples.
+#[derive(Default)]
 struct Buffers {
-    tiles: Vec<f64>,
+    tiles: Vec<Vec<f64>>,
     left: Vec<f64>,
     right: Vec<f64>,
 }
 
 impl Buffers {
-    fn new(groups: usize) -> Self {
-        Self {
-            tiles: vec![0.0; groups * AREA],
-            left: vec![0.0; PACKED * SIDE],
-            right: vec![0.0; PACKED * SIDE],
-        }
-    }
-
-    fn fill(&mut self, groups: &Groups, (left, p): (&Units, usize), (right, q): (&Units, usize)) {
-        self.tiles.fill(0.0);
-        for (group, tile) in self.tiles.chunks_exact_mut(AREA).enumerate() {
-            for samples in groups.members(group).chunks(PACKED) {
-                let size = samples.len() * SIDE;
-                pack(&mut self.left[..size], left, p, samples);
-                pack(&mut self.right[..size], right, q, samples);
-                add_outer(tile, &self.left[..size], &self.right[..size]);
+    fn fill(&mut self, groupings: &[&Groups], (left, p): (&Blocks, usize), (right, q): (&Blocks, usize)) {
+        self.tiles.resize_with(groupings.len(), Vec::new);
+        for (at, groups) in groupings.iter().enumerate() {
+            let (done, tiles) = self.tiles.split_at_mut(at);
+            tiles[0].clear();
+            tiles[0].resize(groups.len() * AREA, 0.0);
+            for (group, tile) in tiles[0].chunks_exact_mut(AREA).enumerate() {
+                // Samples whose label is right form the same groups by either label.
+                if let (Some(twin), Some(done)) = (groups.twin(group), done.first()) {
+                    tile.copy_from_slice(&done[twin * AREA..][..AREA]);
+                    continue;
+                }
+                for samples in groups.members(group).chunks(PACKED) {
+                    left.pack::<ROWS>(&mut self.left, p, samples);
+                    right.pack::<COLUMNS>(&mut self.right, q, samples);
+                    add_outer(tile, &self.left, &self.right);
+                }
             }
         }
     }
+}
 
-    /// Inner products of the tiles of all pairs of groups, those of a group with itself halved.
-    fn products(&self, groups: &Groups, weight: f64) -> [f64; BUCKETS] {
-        let count = groups.len();
-        let tile = |group: usize| &self.tiles[group.min(count - 1) * AREA..][..AREA];
-        let mut buckets = [0.0; BUCKETS];
-        for a in (0..count).step_by(2) {
-            for b in (a..count).step_by(4) {
-                let products = dots([tile(a), tile(a + 1)], [tile(b), tile(b + 1), tile(b + 2), tile(b + 3)]);
-                for (x, row) in products.iter().enumerate() {
-                    for (y, product) in row.iter().enumerate() {
-                        let (a, b) = (a + x, b + y);
-                        if a <= b && b < count {
-                            let share = if a == b { 0.5 } else { 1.0 };
-                            buckets[groups.bucket(a, b)] += weight * share * product;
-                        }
+/// Inner products of the tiles of all pairs of groups, those of a group with itself halved.
+fn products(groups: &Groups, tiles: &[f64], weight: f64) -> [f64; BUCKETS] {
+    let count = groups.len();
+    let tile = |group: usize| &tiles[group.min(count - 1) * AREA..][..AREA];
+    let mut buckets = [0.0; BUCKETS];
+    for a in (0..count).step_by(2) {
+        for b in (a..count).step_by(4) {
+            let products = dots([tile(a), tile(a + 1)], [tile(b), tile(b + 1), tile(b + 2), tile(b + 3)]);
+            for (x, row) in products.iter().enumerate() {
+                for (y, product) in row.iter().enumerate() {
+                    let (a, b) = (a + x, b + y);
+                    if a <= b && b < count {
+                        let share = if a == b { 0.5 } else { 1.0 };
+                        buckets[groups.bucket(a, b)] += weight * share * product;
                     }
                 }
             }
         }
-        buckets
     }
+    buckets
 }
 
-/// Columns of block `block` of the units of some samples; zeros beyond the last column.
-fn pack(into: &mut [f64], units: &Units, block: usize, samples: &[u32]) {
-    let columns = block * SIDE..units.dim().min((block + 1) * SIDE);
-    for (out, &sample) in into.chunks_exact_mut(SIDE).zip(samples) {
-        let (inverse, row) = (units.inverse(sample as usize), &units.row(sample as usize)[columns.clone()]);
-        let (out, beyond) = out.split_at_mut(row.len());
-        out.iter_mut().zip(row).for_each(|(out, &x)| *out = f64::from(x) * inverse);
-        beyond.fill(0.0);
+/// Features in blocks of `SIDE` columns, zeros beyond the last: what a tile needs lies close together, in the caches.
+struct Blocks<'a> {
+    units: &'a Units<'a>,
+    blocks: Vec<Vec<f32>>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(units: &'a Units<'a>) -> Self {
+        let block = |at: usize| {
+            let columns = at * SIDE..units.dim().min((at + 1) * SIDE);
+            let mut block = vec![0.0; units.len() * SIDE];
+            for (sample, out) in block.chunks_exact_mut(SIDE).enumerate() {
+                out[..columns.len()].copy_from_slice(&units.row(sample)[columns.clone()]);
+            }
+            block
+        };
+        Self { units, blocks: (0..units.dim().div_ceil(SIDE)).into_par_iter().map(block).collect() }
+    }
+
+    /// Units of some samples: strips of `W` columns, each with all samples in order.
+    fn pack<const W: usize>(&self, into: &mut Vec<f64>, block: usize, samples: &[u32]) {
+        into.resize(samples.len() * SIDE, 0.0);
+        let rows = self.blocks[block].as_chunks::<SIDE>().0;
+        let strips = into.as_chunks_mut::<W>().0;
+        for (at, &sample) in samples.iter().enumerate() {
+            let inverse = self.units.inverse(sample as usize);
+            for (strip, values) in rows[sample as usize].as_chunks::<W>().0.iter().enumerate() {
+                strips[strip * samples.len() + at] = values.map(|x| f64::from(x) * inverse);
+            }
+        }
     }
 }
 
 for_this_cpu! {
-    /// `tile += sum over samples of left right^T`.
+    /// `tile += sum over samples of left right^T`, both packed.
     fn add_outer(tile: &mut [f64], left: &[f64], right: &[f64]) {
-        let (left, right) = (left.as_chunks::<SIDE>().0, right.as_chunks::<SIDE>().0);
-        for p in (0..SIDE).step_by(4) {
-            for q in (0..SIDE).step_by(8) {
-                let mut sums = [[0.0; 8]; 4];
+        let (left, right) = (left.as_chunks::<ROWS>().0, right.as_chunks::<COLUMNS>().0);
+        let samples = left.len() / (SIDE / ROWS);
+        for (p, left) in left.chunks_exact(samples).enumerate() {
+            for (q, right) in right.chunks_exact(samples).enumerate() {
+                let mut sums = [[0.0; COLUMNS]; ROWS];
                 for (l, r) in left.iter().zip(right) {
-                    for a in 0..4 {
-                        for b in 0..8 {
-                            sums[a][b] += l[p + a] * r[q + b];
+                    for a in 0..ROWS {
+                        for b in 0..COLUMNS {
+                            sums[a][b] += l[a] * r[b];
                         }
                     }
                 }
                 for (a, sums) in sums.iter().enumerate() {
-                    let row = &mut tile[(p + a) * SIDE + q..][..8];
+                    let row = &mut tile[(p * ROWS + a) * SIDE + q * COLUMNS..][..COLUMNS];
                     row.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
                 }
             }
@@ -175,8 +211,8 @@ for_this_cpu! {
 }
 
 for_this_cpu! {
-    /// Inner products of two tiles with four.
-    fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
+    /// Inner products of two lists with four, of lengths that four divides.
+    pub(crate) fn dots(a: [&[f64]; 2], b: [&[f64]; 4]) -> [[f64; 4]; 2] {
         let mut chains = [[[0.0; 4]; 4]; 2];
         let (a, b) = (a.map(|a| a.as_chunks::<4>().0), b.map(|b| b.as_chunks::<4>().0));
         let firsts = a[0].iter().zip(a[1]);
@@ -197,14 +233,15 @@ for_this_cpu! {
 /// The d x d matrix of sum over samples of left right^T, row by row, over the samples of all groups.
 pub(crate) fn cross(groups: &Groups, left: &Units, right: &Units) -> Vec<f64> {
     let (rows, columns) = (left.dim(), right.dim());
-    let blocks = columns.div_ceil(SIDE);
+    let (left, right) = (&Blocks::new(left), &Blocks::new(right));
+    let blocks = right.blocks.len();
     let tiles: Vec<Vec<f64>> = (0..rows.div_ceil(SIDE) * blocks)
         .into_par_iter()
         .map(|at| {
-            let mut buffers = Buffers::new(groups.len());
-            buffers.fill(groups, (left, at / blocks), (right, at % blocks));
+            let mut buffers = Buffers::default();
+            buffers.fill(&[groups], (left, at / blocks), (right, at % blocks));
             let mut sum = vec![0.0; AREA];
-            for tile in buffers.tiles.chunks_exact(AREA) {
+            for tile in buffers.tiles[0].chunks_exact(AREA) {
                 sum.iter_mut().zip(tile).for_each(|(sum, x)| *sum += x);
             }
             sum

@@ -21,7 +21,7 @@
 use crate::groups::Groups;
 use crate::kendall::softmax;
 use crate::labels::Labels;
-use crate::moments::{cross, dot};
+use crate::moments::{cross, dot, dots};
 use crate::rotation::orthogonal_factor;
 use crate::units::Units;
 use crate::{Error, Result};
@@ -98,16 +98,36 @@ fn distances(run: &Units, clean: &Units) -> Result<Vec<(usize, f64)>> {
     if groups.len() == 0 {
         return Ok(Vec::new());
     }
-    let rotation = orthogonal_factor(&cross(&groups, clean, run), d);
-    let of_sample = |&sample: &u32| {
-        let sample = sample as usize;
-        let moved: Vec<f64> = run.unit(sample).collect();
-        let square: f64 = (rotation.chunks_exact(d).zip(clean.unit(sample)))
-            .map(|(row, target)| (dot(row, &moved) - target).powi(2))
-            .sum();
-        (sample, square.sqrt())
+    // Four rows of the rotation meet two samples at a time; lengths are filled up with zeros to suit.
+    let width = d.next_multiple_of(4);
+    let mut rotation = vec![0.0; width * width];
+    for (row, values) in orthogonal_factor(&cross(&groups, clean, run), d).chunks_exact(d).enumerate() {
+        rotation[row * width..][..d].copy_from_slice(values);
+    }
+    let rows: Vec<&[f64]> = rotation.chunks_exact(width).collect();
+    let padded = |units: &Units, sample: u32| {
+        let mut values: Vec<f64> = units.unit(sample as usize).collect();
+        values.resize(width, 0.0);
+        values
     };
-    Ok(groups.members(0).par_iter().map(of_sample).collect())
+    let of_two = |two: &[u32]| {
+        let samples = [two[0], *two.last().unwrap_or(&two[0])];
+        let (from, to) =
+            (samples.map(|sample| padded(run, sample)), samples.map(|sample| padded(clean, sample)));
+        let mut squares = [0.0; 2];
+        for (at, rows) in rows.as_chunks::<4>().0.iter().enumerate() {
+            for (which, moved) in dots([&from[0], &from[1]], *rows).iter().enumerate() {
+                let targets = &to[which][4 * at..][..4];
+                squares[which] += moved.iter().zip(targets).map(|(m, t)| (m - t).powi(2)).sum::<f64>();
+            }
+        }
+        let found = samples
+            .iter()
+            .zip(squares)
+            .map(|(&sample, square): (&u32, f64)| (sample as usize, square.sqrt()));
+        found.take(two.len()).collect::<Vec<_>>()
+    };
+    Ok(groups.members(0).par_chunks(2).flat_map_iter(of_two).collect())
 }
 
 /// How far the features of the run lie from those of the clean run, after the best rotation; absent where no sample has a

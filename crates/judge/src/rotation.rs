@@ -6,6 +6,7 @@
 //! length, $W$ is completed to an orthonormal basis, whatever it is, since nothing of the clouds lies there.
 
 use crate::moments::dot;
+use negscale_cpu::for_this_cpu;
 
 /// Sweeps over all pairs of columns; ten are usual.
 const MOST_SWEEPS: usize = 40;
@@ -16,10 +17,12 @@ fn axpy(into: &mut [f64], factor: f64, from: &[f64]) {
     into.iter_mut().zip(from).for_each(|(x, y)| *x += factor * y);
 }
 
-/// Rotates two columns: (p, q) becomes (c p - s q, s p + c q).
-fn rotate(p: &mut [f64], q: &mut [f64], c: f64, s: f64) {
-    for (p, q) in p.iter_mut().zip(q) {
-        (*p, *q) = (c * *p - s * *q, s * *p + c * *q);
+for_this_cpu! {
+    /// Rotates two columns: (p, q) becomes (c p - s q, s p + c q).
+    fn rotate(p: &mut [f64], q: &mut [f64], c: f64, s: f64) {
+        for (p, q) in p.iter_mut().zip(q) {
+            (*p, *q) = (c * *p - s * *q, s * *p + c * *q);
+        }
     }
 }
 
@@ -69,13 +72,12 @@ pub(crate) fn orthogonal_factor(a: &[f64], d: usize) -> Vec<f64> {
     let mut next = 0;
     for &j in &order {
         let mut w = std::mem::take(&mut columns[j]);
-        // Relative to what is left of it, twice: once is not enough where little is left.
-        while !(squares[j] > 1e-14 * largest && fit(&mut w, &basis, squares[j].sqrt())) {
-            w = unit(next % d.max(1));
+        let mut is_sound = squares[j] > 1e-14 * largest && fit(&mut w, &basis, squares[j].sqrt());
+        // A unit vector that the basis holds once, it holds for good, so each is tried but once.
+        while !is_sound && next < d {
+            w = unit(next);
+            is_sound = fit(&mut w, &basis, 1.0);
             next += 1;
-            if fit(&mut w, &basis, 1.0) || next > 2 * d {
-                break;
-            }
         }
         basis.push(w);
     }
@@ -90,6 +92,7 @@ pub(crate) fn orthogonal_factor(a: &[f64], d: usize) -> Vec<f64> {
 
 /// Makes a vector orthogonal to all of a basis and its length 1; false if too little of its length is left.
 fn fit(w: &mut [f64], basis: &[Vec<f64>], length: f64) -> bool {
+    // Twice, because once is not enough where little is left.
     for _ in 0..2 {
         for b in basis {
             let product = dot(w, b);

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 pub fn similarity(units: &Units, labels: &Labels) -> Result<Pairs<Spread>> {
     labels.fit("rows of features", units.len())?;
     let division = Division::new(labels, |sample| units.has_direction(sample));
-    Ok(division.pairs(|groups| [first_of_units(groups, units), second(groups, units, units)], spread))
+    let groupings = division.groupings();
+    Ok(division.pairs([first_of_units(&groupings, units), second(&groupings, units, units)], spread))
 }
 
 /// From the sums of cosines and of their squares.

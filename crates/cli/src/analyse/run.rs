@@ -10,6 +10,7 @@ use negscale_data::Dataset;
 use negscale_judge::{ByRelation, RELATIONS};
 use negscale_learn::model::Model;
 use negscale_learn::recipe::{Layers, Recipe};
+use negscale_learn::trainer::Tree;
 use negscale_report::read_metrics;
 use std::fs;
 use std::path::Path;
@@ -45,7 +46,11 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
         Some(name) => tree::load(name, None)?.for_classes(&classes)?,
         None if own.exists() => {
             let text = fs::read_to_string(&own).with_context(|| format!("cannot read {}", own.display()))?;
-            Taxonomy::from_tsv(&recipe.data.tree, &text)?.for_classes(&classes)?
+            let name = match recipe.data.tree_for(&classes)? {
+                Tree::Given(tree) => tree.name().to_owned(),
+                _ => "learnt".to_owned(),
+            };
+            Taxonomy::from_tsv(&name, &text)?.for_classes(&classes)?
         }
         // A run without plug-in grows none.
         None => grow(&classes, &run.scan, dataset.given())?,
