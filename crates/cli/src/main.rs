@@ -10,6 +10,7 @@ macro_rules! say_part {
     ($($text:tt)*) => { { use std::io::Write; write!(std::io::stdout(), $($text)*)? } };
 }
 
+mod analyse;
 mod bench;
 mod config;
 mod data;
@@ -52,6 +53,7 @@ enum Verb {
     Noise(noise::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
+    Analyse(Box<analyse::Arguments>),
     Methods(methods::Arguments),
     #[command(subcommand)]
     Config(config::Config),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Noise(arguments) => noise::run(arguments),
         Verb::Eval(arguments) => eval::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Analyse(arguments) => analyse::run(*arguments),
         Verb::Methods(arguments) => methods::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),

@@ -59,7 +59,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-fn load(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
+/// A tree by its name or file.
+pub(crate) fn load(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
     let path = Path::new(name);
     if let Some(list) = synsets {
         let ids = fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;

@@ -140,6 +140,9 @@ pub enum Error {
     /// Something about the plug-in or the class tree.
     #[error(transparent)]
     NegScale(#[from] negscale::Error),
+    /// Something about features or labels that are judged.
+    #[error(transparent)]
+    Judge(#[from] negscale_judge::Error),
     /// Something of an optimiser, a schedule or a running mean of weights.
     #[error(transparent)]
     Optim(#[from] crate::optim::Error),

@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 }
 
 /// Normalised rows around one centre per class, the classes in turn, and their labels.
-fn clusters(samples: usize, dim: usize, classes: usize) -> Result<(Vec<f32>, Vec<u32>)> {
+pub(super) fn clusters(samples: usize, dim: usize, classes: usize) -> Result<(Vec<f32>, Vec<u32>)> {
     let rows = |first: usize, count: usize| {
         let row = move |at| {
             let mut draw = Draw::new(1, Purpose::Order, 0, (first + at) as u64);

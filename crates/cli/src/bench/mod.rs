@@ -1,5 +1,6 @@
 //! `negscale bench`: how fast things are on this machine.
 
+mod analyse;
 mod host;
 mod knn;
 mod loader;
@@ -16,6 +17,7 @@ pub enum Bench {
     Knn(knn::Arguments),
     Step(step::Arguments),
     Host(host::Arguments),
+    Analyse(analyse::Arguments),
 }
 
 /// Runs one benchmark.
@@ -26,5 +28,6 @@ pub fn run(which: Bench) -> anyhow::Result<()> {
         Bench::Knn(arguments) => knn::run(arguments),
         Bench::Step(arguments) => step::run(arguments),
         Bench::Host(arguments) => host::run(arguments),
+        Bench::Analyse(arguments) => analyse::run(arguments),
     }
 }

@@ -29,7 +29,7 @@ const RESULTS: [&str; 4] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
 /// Files that a run writes beside those two folders.
-const FILES: [&str; 10] = [
+const FILES: [&str; 12] = [
     SETTINGS,
     "metrics.jsonl",
     "ledger.parquet",
@@ -40,6 +40,9 @@ const FILES: [&str; 10] = [
     "report.html",
     "results.json",
     FAILURE,
+    // Left by `negscale analyse`, of the run that was there.
+    "analysis.json",
+    "analysis-test.json",
 ];
 /// Checkpoints that are kept.
 const KEPT: usize = 2;

@@ -8,6 +8,8 @@ pub(crate) mod folder;
 mod screen;
 mod table;
 
+pub(crate) use finish::name;
+
 use crate::settings::Choices;
 use anyhow::{Context, Result, bail};
 use folder::Folder;
@@ -122,7 +124,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 }
 
 /// Lays the noise over the data and fingerprints it.
-fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<Material> {
+pub(crate) fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<Material> {
     let fingerprint = splits.train.fingerprint()?;
     let is_noisy = recipe.data.noise != negscale_data::NoiseSpec::None;
     let noise = is_noisy.then(|| {

@@ -22,6 +22,7 @@
 //! own, for two what published two-network methods are judged by.
 
 mod evaluation;
+mod features;
 mod file;
 mod prediction;
 mod preparation;

@@ -60,6 +60,9 @@ pub(super) const TOP: &[Row] = &[
     ("seed", Whole, "1", "seed of weights, order, views and all else that is drawn in training"),
     ("validation", Number, "0.05", "share of the samples held out, labels as given, to choose an epoch by"),
     ("threads", Whole, "0", "threads that make batches; 0 for as many as there are cores"),
+    ("similarity", Switch, UNSET, "true: record the similarity of all pairs of samples after every epoch"),
+    ("probe", Whole, UNSET, "samples whose similarity is looked at before and after steps of training"),
+    ("probe_steps", Whole, UNSET, "steps of every epoch that are looked at so; 10 without it"),
     ("device", Text, "cpu", "where tensors live: cpu, or a GPU the program was built for"),
 ];
 

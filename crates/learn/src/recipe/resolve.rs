@@ -59,6 +59,12 @@ impl Layers {
             device: self.text("device").unwrap_or(&begin.device).into(),
             recent: count("audit.recent", begin.recent),
             verdict: self.verdict()?,
+            similarity: self
+                .get("similarity")
+                .and_then(|entry| entry.value.as_bool())
+                .unwrap_or(begin.similarity),
+            probe: count("probe", begin.probe),
+            probe_steps: count("probe_steps", begin.probe_steps),
             optimiser,
             schedule,
             ..begin

@@ -62,6 +62,14 @@ impl Recipe {
         put("validation", train.validation.into());
         put("threads", whole(train.threads as u64));
         put("device", train.device.clone().into());
+        // Only where they are on: settings of runs without them stay what they were, and so do their fingerprints.
+        if train.similarity {
+            put("similarity", true.into());
+        }
+        if train.probe > 0 {
+            put("probe", whole(train.probe as u64));
+            put("probe_steps", whole(train.probe_steps as u64));
+        }
         put("optimiser", table(&train.optimiser).into());
         put("schedule", table(&train.schedule).into());
         put("negscale", train.plugin_settings.clone().into());

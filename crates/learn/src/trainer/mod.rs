@@ -30,13 +30,14 @@ mod checkpoint;
 mod scan;
 mod scene;
 mod settings;
+mod similarity;
 mod state;
 mod task;
 mod team;
 mod tensor;
 
-pub(crate) use scan::first_largest;
 pub use scan::{Scan, accuracy, values};
+pub(crate) use scan::{first_largest, scan};
 pub use scene::Scene;
 pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
@@ -55,8 +56,8 @@ use burn::tensor::Device;
 use negscale::Taxonomy;
 use negscale_data::{Loader, View};
 use negscale_report::EpochRecord;
-use scan::scan;
 use scene::Scans;
+use similarity::{Changes, Probe, record_similarity};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -80,6 +81,9 @@ struct Position {
     seconds: f64,
     /// Learning rate of the last step.
     learning_rate: f64,
+    /// What the steps of this epoch changed, where that is recorded.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    changes: Changes,
 }
 
 /// What is going on, for whoever watches.
@@ -124,6 +128,7 @@ pub struct Trainer {
     tests: Vec<Shown>,
     device: Device,
     scans: Scans,
+    probe: Option<Probe>,
     position: Position,
     stop: Arc<AtomicBool>,
 }
@@ -139,6 +144,8 @@ impl Trainer {
         if plugins::card(&settings.plugin)?.attaches() {
             tree.check(&train.0)?;
         }
+        let device = open_device(&settings.device)?;
+        let probe = Probe::new(&train, &preparation, &settings, &device)?;
         let shown = |(dataset, numbers)| Shown::new(dataset, numbers, &preparation, &settings);
         let train = shown(train)?;
         let facts = Facts {
@@ -157,7 +164,6 @@ impl Trainer {
         if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
             plugin.set_tree(tree)?;
         }
-        let device = open_device(&settings.device)?;
         let learning = device.clone().autodiff();
         let nets = (0..card.nets).map(|number| {
             Network::build(&settings.spec(preparation.input(), classes.len(), number)?, &learning)
@@ -180,6 +186,7 @@ impl Trainer {
             tests,
             device,
             scans: Scans::default(),
+            probe,
             position: Position::default(),
             stop: Arc::default(),
             settings,
@@ -319,6 +326,12 @@ impl Trainer {
         self.team.set_pace(pace)?;
         self.position.learning_rate = pace.lr;
         self.scans.forget();
+        let before = match &mut self.probe {
+            Some(probe) if batch.trains.contains(&0) && probe.wants(&self.position.changes) => {
+                Some(probe.before(self.team.net(0))?)
+            }
+            _ => None,
+        };
         let objective = self.host.objective(batch, &mut scene!(self))?;
         let mut reported: Vec<(&str, f64)> = Vec::new();
         for (name, value) in objective.terms {
@@ -345,6 +358,13 @@ impl Trainer {
         reported.push(("total", value));
         let mut gradients = loss.backward();
         self.team.step(&batch.trains, &mut gradients);
+        if let Some(probe) = &mut self.probe {
+            let (net, tree) = (self.team.net(0), self.tree.taxonomy());
+            match before {
+                Some(before) => probe.after(&before, net, tree, &self.classes, &mut self.position.changes)?,
+                None => probe.forget(),
+            }
+        }
         self.position.batches += 1;
         for (name, value) in reported {
             let (sum, count) = self.position.sums.entry(name.to_owned()).or_default();
@@ -366,8 +386,11 @@ impl Trainer {
         let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
         let wants_tree = self.plugin.as_ref().is_some_and(|plugin| plugin.wants_tree());
         let scene = scene!(self);
-        let first =
-            if wants_tree { scene.scan_features(0, View::Plain) } else { scene.scan(0, View::Plain) }?;
+        let first = if wants_tree || self.settings.similarity {
+            scene.scan_features(0, View::Plain)
+        } else {
+            scene.scan(0, View::Plain)
+        }?;
         let others = (1..judges).map(|net| scene.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
         let seen = sum([&first].into_iter().chain(&others).map(Arc::as_ref));
         let grown =
@@ -383,6 +406,11 @@ impl Trainer {
             plugin.set_tree(&tree)?;
             self.tree = Tree::Grown(tree);
         }
+        if self.settings.similarity {
+            let (tree, thresholds) = (self.tree.taxonomy(), similarity::thresholds(&self.settings)?);
+            record_similarity(&mut record, &first, &self.train, tree, &self.classes, thresholds)?;
+        }
+        self.position.changes.enter(&mut record);
         let beliefs = self.card.beliefs;
         self.train.enter(&seen, self.position.epoch, beliefs)?;
         if let (Some(shown), Some((scan, _))) = (&mut self.held_out, &held_out) {

@@ -108,7 +108,7 @@ pub fn accuracy(predictions: &[u32], labels: &[u32]) -> Option<f64> {
 const BATCH: usize = 256;
 
 /// Runs a network over a set. `stream` tells apart the random views of several scans.
-pub(super) fn scan(
+pub(crate) fn scan(
     net: &Network,
     loader: &Loader,
     view: View,

@@ -44,7 +44,18 @@ pub struct TrainSettings {
     pub recent: usize,
     /// The verdict for hosts without one of their own.
     pub verdict: VerdictSettings,
+    /// Whether the similarity of all pairs of training samples is recorded after every epoch.
+    pub similarity: bool,
+    /// Samples whose similarity is looked at before and after a step; 0 for none. Changes no result.
+    pub probe: usize,
+    /// Steps of an epoch that are looked at like this.
+    pub probe_steps: usize,
 }
+
+/// Time and memory of a probe grow with the square of its samples.
+const LARGEST_PROBE: usize = 4096;
+/// Steps of an epoch that a probe looks at unless told otherwise.
+const PROBE_STEPS: usize = 10;
 
 impl TrainSettings {
     /// A host as it is trained by default, with a network, without a plug-in.
@@ -68,6 +79,9 @@ impl TrainSettings {
             device: "cpu".into(),
             recent: RECENT_EPOCHS,
             verdict: VerdictSettings::default(),
+            similarity: false,
+            probe: 0,
+            probe_steps: PROBE_STEPS,
         })
     }
 
@@ -89,6 +103,12 @@ impl TrainSettings {
         }
         if self.recent == 0 {
             return range("recent", "0".into(), "must be at least 1");
+        }
+        if self.probe == 1 || self.probe > LARGEST_PROBE {
+            return range("probe", self.probe.to_string(), "0 for none, or 2 to 4096 samples");
+        }
+        if self.probe_steps == 0 {
+            return range("probe_steps", "0".into(), "must be at least 1; to look at no step, set probe = 0");
         }
         Ok(Self { optimiser: self.optimiser.checked()?, schedule: self.schedule.checked()?, ..self })
     }

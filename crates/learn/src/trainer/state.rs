@@ -1,6 +1,7 @@
 //! Saving a run and going on with it.
 
 use super::checkpoint::Contents;
+use super::similarity::Probe;
 use super::task::Shown;
 use super::{Position, Trainer, Tree};
 use crate::hosts::State;
@@ -110,6 +111,7 @@ impl Trainer {
             plugin.restore(&state)?;
         }
         self.scans.forget();
+        self.probe.iter_mut().for_each(Probe::forget);
         self.position = position;
         Ok(())
     }

@@ -1,0 +1,90 @@
+//! Features and labels in files.
+
+use super::{Arguments, Matter, View, grow};
+use crate::tree;
+use anyhow::{Context, Result, anyhow, bail};
+use negscale::Settings;
+use negscale_data::Items;
+use negscale_data::own::labels::{Column, Vocabulary};
+use negscale_data::own::{OwnOptions, label_file, open_items};
+use negscale_learn::trainer::Scan;
+use std::path::Path;
+
+fn wrong(path: &Path) -> impl Fn(String) -> anyhow::Error {
+    move |problem| anyhow!("{}: {problem}", path.display())
+}
+
+/// Opens what the arguments name.
+pub fn open(arguments: &Arguments) -> Result<Matter> {
+    let (Some(features), Some(given)) = (&arguments.features, &arguments.given) else {
+        bail!("name the folder of a run, or files with --features, --given and --tree");
+    };
+    let name = arguments.tree.as_deref().unwrap_or("learnt");
+    let run = view(features)?;
+    let clean = arguments.clean_features.as_deref().map(view).transpose()?;
+    let (column, beside) = label_file::open(given, None, None)?;
+    let truth = match &arguments.truth {
+        Some(path) => Some((label_file::open(path, None, None)?.0, path)),
+        None => beside.map(|column| (column, given)),
+    };
+    let columns: Vec<&Column> =
+        [&column].into_iter().chain(truth.as_ref().map(|(column, _)| column)).collect();
+    let tree = (name != "learnt").then(|| tree::load(name, None)).transpose()?;
+    let vocabulary = match &tree {
+        Some(tree) => Vocabulary::named(tree.class_names().map(str::to_owned).collect()),
+        None => Vocabulary::of(&columns),
+    };
+    let vocabulary = vocabulary.map_err(wrong(given))?;
+    let labels = vocabulary.apply(&column).map_err(wrong(given))?;
+    let truth = truth.map(|(column, path)| vocabulary.apply(&column).map_err(wrong(path))).transpose()?;
+    let rows = run.scan.features.len() / run.scan.dim.max(1);
+    if rows != labels.len() {
+        bail!(
+            "{} holds {rows} rows, {} {} labels: there must be one for every row",
+            features.display(),
+            given.display(),
+            labels.len()
+        );
+    }
+    let classes = vocabulary.into_names();
+    let tree = match tree {
+        Some(tree) => tree,
+        None => grow(&classes, &run.scan, &labels)?,
+    };
+    Ok(Matter {
+        data: given.display().to_string(),
+        split: "file",
+        classes,
+        given: labels,
+        truth,
+        tree,
+        settings: arguments.over(Settings::default())?,
+        batch: 0,
+        run,
+        clean,
+    })
+}
+
+fn view(path: &Path) -> Result<View> {
+    let dataset = open_items(path, &OwnOptions::default())?;
+    let Items::Features(store) = dataset.items() else {
+        bail!(
+            "{}: it holds pictures; features are rows of numbers (or name a run that makes them)",
+            path.display()
+        );
+    };
+    let dim = store.dim();
+    let mut features = vec![0.0; store.len() * dim];
+    for (row, out) in features.chunks_exact_mut(dim.max(1)).enumerate() {
+        store.read(row, out).with_context(|| path.display().to_string())?;
+    }
+    Ok(View {
+        name: path.display().to_string(),
+        method: None,
+        noise: None,
+        accuracy: None,
+        steps: Vec::new(),
+        scan: Scan { dim, features, ..Scan::default() },
+        classifier: None,
+    })
+}

@@ -1,0 +1,121 @@
+//! Folders of runs: settings, data, noise, model, and what was recorded while training.
+
+use super::{Arguments, Matter, View, grow};
+use crate::source::Split;
+use crate::{train, tree};
+use anyhow::{Context, Result, bail};
+use burn::tensor::Device;
+use negscale::{Settings, Taxonomy};
+use negscale_data::Dataset;
+use negscale_judge::{ByRelation, RELATIONS};
+use negscale_learn::model::Model;
+use negscale_learn::recipe::{Layers, Recipe};
+use negscale_learn::trainer::Tree;
+use negscale_report::read_metrics;
+use std::fs;
+use std::path::Path;
+
+/// Opens a run, and the clean run beside it.
+pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
+    let layers = settings(folder)?;
+    let splits = layers.data()?.open().with_context(|| format!("the data of {}", folder.display()))?;
+    let recipe = layers.resolve_for(&splits.train)?;
+    let model = Model::load(folder, &Device::flex())?;
+    let material = train::prepare(&recipe, splits, model.preparation().clone())?;
+    check_fingerprint(folder, &material.fingerprint)?;
+    let dataset = match arguments.split {
+        Split::Train => material.train.clone(),
+        Split::Test => material.splits.test.clone().context("the data of this run has no test part")?,
+        Split::SecondTest => {
+            material.splits.second_test.clone().context("the data of this run has no second test part")?
+        }
+    };
+    let run = view(folder, &model, &recipe, &dataset)?;
+    let clean = match &arguments.clean {
+        Some(place) => {
+            let theirs = settings(place)?.resolve_for(&material.splits.train)?;
+            check_fingerprint(place, &material.fingerprint)?;
+            Some(view(place, &Model::load(place, &Device::flex())?, &theirs, &dataset)?)
+        }
+        None => None,
+    };
+    let classes = dataset.classes().to_vec();
+    let own = folder.join("tree.tsv");
+    let tree = match arguments.tree.as_deref() {
+        Some("learnt") => grow(&classes, &run.scan, dataset.given())?,
+        Some(name) => tree::load(name, None)?.for_classes(&classes)?,
+        None if own.exists() => {
+            let text = fs::read_to_string(&own).with_context(|| format!("cannot read {}", own.display()))?;
+            let name = match recipe.data.tree_for(&classes)? {
+                Tree::Given(tree) => tree.name().to_owned(),
+                _ => "learnt".to_owned(),
+            };
+            Taxonomy::from_tsv(&name, &text)?.for_classes(&classes)?
+        }
+        // A run without plug-in grows none.
+        None => grow(&classes, &run.scan, dataset.given())?,
+    };
+    let plugin: Settings = toml::Value::Table(recipe.train.plugin_settings.clone()).try_into()?;
+    Ok(Matter {
+        data: recipe.data.data.clone(),
+        split: if arguments.split == Split::Train { "train" } else { "test" },
+        classes,
+        given: dataset.given().to_vec(),
+        truth: dataset.truth().map(<[u32]>::to_vec),
+        tree,
+        settings: arguments.over(plugin)?,
+        batch: recipe.train.batch,
+        run,
+        clean,
+    })
+}
+
+fn settings(folder: &Path) -> Result<Layers> {
+    let path = folder.join("settings.toml");
+    if !path.exists() {
+        bail!("{} is no folder of a run: there is no settings.toml in it", folder.display());
+    }
+    Ok(Layers::new().with_file(&path)?)
+}
+
+/// Refuses data that is not what the run was trained on: its features would be paired with labels of others.
+fn check_fingerprint(folder: &Path, fingerprint: &str) -> Result<()> {
+    let path = folder.join("settings.toml");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let table: toml::Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
+    let saved = table.get("provenance").and_then(|origin| origin.get("data_fingerprint"));
+    match saved.and_then(toml::Value::as_str) {
+        Some(saved) if saved != fingerprint => bail!(
+            "{} was trained on other data, or the data has changed since: analyse a run on the data as it is now",
+            folder.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Result<View> {
+    if model.classes() != dataset.classes() {
+        bail!("{}: its model tells other classes apart than the data has", folder.display());
+    }
+    let results = fs::read_to_string(folder.join("results.json")).unwrap_or_default();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap_or_default();
+    Ok(View {
+        name: folder.display().to_string(),
+        method: Some(train::name(recipe)),
+        noise: Some(recipe.data.noise.to_string()),
+        accuracy: results["test_last"].as_f64(),
+        steps: steps(folder),
+        scan: model.scan(dataset, recipe.train.threads)?,
+        classifier: Some(model.classifier()?),
+    })
+}
+
+/// Changes per step, of every epoch in which they were recorded.
+fn steps(folder: &Path) -> Vec<ByRelation<f64>> {
+    let Ok(reading) = read_metrics(&folder.join("metrics.jsonl")) else { return Vec::new() };
+    let of_epoch = |more: &std::collections::BTreeMap<String, f64>| {
+        ByRelation::of(|at| more.get(&format!("step change {}", RELATIONS[at])).copied())
+    };
+    let all = reading.records.iter().map(|record| of_epoch(&record.more));
+    all.filter(|changes| changes.list().iter().any(Option::is_some)).collect()
+}
