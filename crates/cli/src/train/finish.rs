@@ -49,7 +49,7 @@ pub fn noise_rate(data: &Dataset) -> Option<f64> {
     (!data.is_empty()).then(|| wrong as f64 / data.len() as f64)
 }
 
-fn audit(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Audit> {
+pub fn audit(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Audit> {
     let verdicts = trained.trainer.verdicts()?;
     let tree = trained.trainer.tree();
     Ok(Audit::new(&verdicts, material.train.classes(), tree, recipe.flag_below)?)
@@ -147,7 +147,7 @@ pub fn write_report(
     write(&folder.file("results.json"), format!("{results}\n").as_bytes())
 }
 
-fn origin(data: &Dataset, index: usize) -> Option<String> {
+pub fn origin(data: &Dataset, index: usize) -> Option<String> {
     match data.items() {
         Items::Images(store) => store.origin(index),
         Items::Features(_) => None,
@@ -220,7 +220,7 @@ fn report(
         noise: noise.transpose()?,
         separation: Some(separation(audit, truth)),
         suspicious: shown.collect(),
-        command: format!("negscale train {}", folder.file("settings.toml").display()),
+        command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
         hardware: hardware(),
         version: version(),
     })

@@ -2,14 +2,15 @@
 //!
 //! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits.
 
-mod clock;
-mod finish;
-mod folder;
-mod screen;
+pub(crate) mod clock;
+pub(crate) mod finish;
+pub(crate) mod folder;
+pub(crate) mod screen;
 mod table;
 
 use crate::settings::Choices;
 use anyhow::{Context, Result, bail};
+use finish::Summary;
 use folder::Folder;
 use negscale_data::{Dataset, Noise, Splits, noise};
 use negscale_learn::model::Preparation;
@@ -17,7 +18,7 @@ use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::{Outcome, Task, Trainer};
 use negscale_report::EpochRecord;
 use screen::{Look, Screen};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -63,25 +64,56 @@ pub(crate) struct Trained {
     pub records: Vec<EpochRecord>,
 }
 
+/// What is to be trained, and where.
+pub(crate) struct Job {
+    /// The verb that asks for it, as it is written.
+    pub verb: &'static str,
+    pub recipe: Recipe,
+    pub splits: Splits,
+    /// Folder of the run; without it, one named by what it is.
+    pub out: Option<PathBuf>,
+    pub fresh: bool,
+    pub look: Look,
+}
+
+/// A run that is over, all its files written.
+pub(crate) struct Done {
+    pub recipe: Recipe,
+    pub material: Material,
+    pub folder: Folder,
+    pub trained: Trained,
+    pub summary: Summary,
+    pub baseline: Option<Summary>,
+    pub screen: Screen,
+}
+
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
     let splits = layers.data()?.open()?;
     let recipe = layers.resolve_for(&splits.train)?;
-    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,
         (_, true) => Look::Json,
         _ => Look::People,
     };
-    let threads = recipe.train.threads;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let Arguments { out, fresh, .. } = arguments;
+    carry_out(Job { verb: "train", recipe, splits, out, fresh, look }, |done| {
+        done.screen.close(&done.summary, done.baseline.as_ref(), &done.folder)
+    })
+}
+
+/// Trains to the end and hands over what came of it, inside the pool of threads that it was made in.
+pub(crate) fn carry_out<T: Send>(job: Job, then: impl FnOnce(Done) -> Result<T> + Send) -> Result<T> {
+    let Job { verb, recipe, splits, out, fresh, look } = job;
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
     let pool = pool.context("cannot start threads")?;
     // Inside the pool: then a parallel step wakes the other threads only.
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
-        let folder = arguments.out.clone().unwrap_or_else(|| folder::default_place(&recipe));
-        train_all(&recipe, &material, folder, arguments.fresh, Screen::new(look))
+        let place = out.unwrap_or_else(|| folder::default_place(&recipe));
+        then(train_all(verb, recipe, material, &place, fresh, Screen::new(look))?)
     })
 }
 
@@ -102,30 +134,31 @@ fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<
 }
 
 fn train_all(
-    recipe: &Recipe,
-    material: &Material,
-    place: PathBuf,
+    verb: &'static str,
+    recipe: Recipe,
+    material: Material,
+    place: &Path,
     fresh: bool,
     mut screen: Screen,
-) -> Result<()> {
+) -> Result<Done> {
     let signals = Signals::listen()?;
-    let folder = Folder::open(&place, recipe, material, fresh)?;
-    screen.open(recipe, material, &folder);
-    let main = train(recipe, material, &folder, &mut screen, &signals)?;
-    let summary = finish::write_all(&folder, recipe, material, &main)?;
+    let folder = Folder::open(verb, place, &recipe, &material, fresh)?;
+    screen.open(&recipe, &material, &folder);
+    let trained = train(&recipe, &material, &folder, &mut screen, &signals)?;
+    let summary = finish::write_all(&folder, &recipe, &material, &trained)?;
     let baseline = match recipe.of_baseline() {
         Some(baseline) => {
-            let within = Folder::open(&place.join("baseline"), &baseline, material, fresh)?;
+            let within = Folder::open(verb, &place.join("baseline"), &baseline, &material, fresh)?;
             screen.begin_baseline(&baseline);
-            let trained = train(&baseline, material, &within, &mut screen, &signals)?;
-            Some(finish::write_all(&within, &baseline, material, &trained)?)
+            let trained = train(&baseline, &material, &within, &mut screen, &signals)?;
+            Some(finish::write_all(&within, &baseline, &material, &trained)?)
         }
         None => None,
     };
     if baseline.is_some() {
-        finish::write_report(&folder, recipe, material, &main, &summary, baseline.as_ref())?;
+        finish::write_report(&folder, &recipe, &material, &trained, &summary, baseline.as_ref())?;
     }
-    screen.close(&summary, baseline.as_ref(), &folder)
+    Ok(Done { recipe, material, folder, trained, summary, baseline, screen })
 }
 
 /// Trains one run to its end, or to where it is told to stop.
