@@ -10,6 +10,7 @@ macro_rules! say_part {
     ($($text:tt)*) => { { use std::io::Write; write!(std::io::stdout(), $($text)*)? } };
 }
 
+mod audit;
 mod bench;
 mod config;
 mod data;
@@ -43,6 +44,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Train(Box<train::Arguments>),
+    Audit(Box<audit::Arguments>),
     Tree(tree::Arguments),
     #[command(subcommand)]
     Data(data::Data),
@@ -59,6 +61,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Train(arguments) => train::run(*arguments),
+        Verb::Audit(arguments) => audit::run(*arguments),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
         Verb::Noise(arguments) => noise::run(arguments),
@@ -72,6 +75,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough (`negscale ... | head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<audit::TooMany>() => {
+            eprintln!("{error}");
+            ExitCode::from(1)
+        }
         Err(error) if error.is::<train::Stopped>() => {
             eprintln!("{error}");
             let signal = error.downcast_ref::<train::Stopped>().map_or(0, |stopped| stopped.0);

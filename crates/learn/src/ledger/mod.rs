@@ -282,7 +282,11 @@ impl Ledger {
     }
 
     /// Takes over what [`arrays`](Self::arrays) gave, if it is of this size.
-    pub(crate) fn restore(&mut self, (epochs, looks): (&[u64], Option<u32>), arrays: [Vec<f32>; 4]) -> Result<()> {
+    pub(crate) fn restore(
+        &mut self,
+        (epochs, looks): (&[u64], Option<u32>),
+        arrays: [Vec<f32>; 4],
+    ) -> Result<()> {
         let [targets, clean, losses, predictions] = arrays;
         let fits = targets.len() == self.targets.len()
             && clean.len() == self.len()

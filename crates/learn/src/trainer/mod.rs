@@ -42,6 +42,7 @@ pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
 pub use team::Team;
 
+use crate::audit::NoiseEstimate;
 use crate::hosts::{self, Batch, Beliefs, Card, Epoch, Facts, Host, Judges, Kind, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
@@ -428,9 +429,16 @@ impl Trainer {
         Ledger::merge(&parts)
     }
 
-    /// The verdict on every sample of the data as it came.
-    pub fn verdicts(&self) -> Result<Vec<Verdict>> {
-        self.ledger()?.verdicts(&self.settings.verdict)
+    /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
+    pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
+        let ledger = self.ledger()?;
+        let model = ledger.latent()?;
+        let verdicts = ledger.verdicts_by(model.as_ref(), &self.settings.verdict)?;
+        let estimate = match (&model, ledger.predictions()) {
+            (Some(model), Some(p)) => Some(NoiseEstimate::new(p, ledger.given(), ledger.classes(), model)?),
+            _ => None,
+        };
+        Ok((verdicts, estimate))
     }
 
     /// What is predicted for the samples of the test set, or nothing without one.

@@ -29,8 +29,7 @@ fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()>
     let ((epochs, looks), [targets, clean, losses, predictions]) = shown.ledger.arrays();
     contents.put(&format!("{name}/epochs"), &epochs)?;
     contents.put(&format!("{name}/looks"), &looks)?;
-    let arrays =
-        [("targets", targets), ("clean", clean), ("losses", losses), ("predictions", predictions)];
+    let arrays = [("targets", targets), ("clean", clean), ("losses", losses), ("predictions", predictions)];
     for (part, array) in arrays {
         contents.floats.insert(format!("{name}/{part}"), array);
     }
