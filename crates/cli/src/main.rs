@@ -11,6 +11,7 @@ macro_rules! say_part {
 }
 
 mod analyse;
+mod audit;
 mod bench;
 mod config;
 mod data;
@@ -45,6 +46,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Verb {
     Train(Box<train::Arguments>),
+    Audit(Box<audit::Arguments>),
     #[command(subcommand)]
     Sweep(sweep::Sweep),
     Tree(tree::Arguments),
@@ -64,6 +66,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Train(arguments) => train::run(*arguments),
+        Verb::Audit(arguments) => audit::run(*arguments),
         Verb::Sweep(what) => sweep::run(what),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
@@ -79,6 +82,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read our output has seen enough (`negscale ... | head`).
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<audit::TooMany>() => {
+            eprintln!("{error}");
+            ExitCode::from(1)
+        }
         Err(error) if error.is::<train::Stopped>() => {
             eprintln!("{error}");
             let signal = error.downcast_ref::<train::Stopped>().map_or(0, |stopped| stopped.0);

@@ -52,7 +52,11 @@ pub struct Choices {
 impl Choices {
     /// The layers of settings.
     pub fn layers(&self) -> Result<Layers> {
-        let mut layers = Layers::new();
+        self.layers_over(Layers::new())
+    }
+
+    /// The layers of settings, with these below them.
+    pub fn layers_over(&self, mut layers: Layers) -> Result<Layers> {
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;
         } else if self.data.is_none() && !self.set.iter().any(|set| set.starts_with("data=")) {

@@ -29,7 +29,7 @@ impl Place {
 /// What the data itself does not say.
 #[derive(clap::Args)]
 pub struct Own {
-    /// File of labels for an array (.npy, .csv, or .txt with one a line).
+    /// File of labels (.npy, .csv, or .txt with one a line), for an array or instead of those of the data.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
     /// Column of the labels.

@@ -183,7 +183,7 @@ fn training_leaves_a_folder_of_plain_files_and_says_what_it_found() {
     }
     let audit = std::fs::read_to_string(out.join("audit.csv")).unwrap();
     assert!(audit.starts_with(
-        "index,path,given,suggested,clean_probability,suggested_probability,tree_distance,flag\n"
+        "index,path,given,suggested,score,clean_probability,suggested_probability,tree_distance,flag\n"
     ));
     assert_eq!(audit.lines().count(), 601);
     assert!(audit.contains("'=lorry"), "a class name must not become a formula");

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 fn verdict(given: u32, suggested: u32, clean_probability: f64, given_probability: f32) -> Verdict {
     let suggested_probability = if given == suggested { given_probability } else { 1.0 - given_probability };
     let source = Source::Mixture;
-    Verdict { given, suggested, clean_probability, source, suggested_probability, given_probability }
+    let score = 1.0 - clean_probability;
+    Verdict { given, suggested, clean_probability, source, score, suggested_probability, given_probability }
 }
 
 fn names(names: &[&str]) -> Vec<String> {
@@ -47,13 +48,13 @@ fn the_table_names_classes_and_measures_their_distance() {
     let path_of = |index| (index != 1).then(|| format!("train/{index}.png"));
     let audit = Audit::new(&verdicts, &classes, Some(&tree), FLAG_BELOW).unwrap();
     let wanted = format!(
-        "index,path,given,suggested,clean_probability,suggested_probability,tree_distance,flag\n\
-         0,train/0.png,horse,dog,0.125,0.75,3,true\n1,,{},frog,0.5,0.5,8,false\n2,train/2.png,cat,cat,1,1,0,false\n",
+        "index,path,given,suggested,score,clean_probability,suggested_probability,tree_distance,flag\n\
+         0,train/0.png,horse,dog,0.875,0.125,0.75,3,true\n1,,{},frog,0.5,0.5,0.5,8,false\n2,train/2.png,cat,cat,0,1,1,0,false\n",
         classes[1]
     );
     assert_eq!(text(&audit, path_of, Cells::Guarded), wanted);
     let without = Audit::new(&verdicts, &classes, None, FLAG_BELOW).unwrap();
-    assert!(text(&without, path_of, Cells::Guarded).contains("horse,dog,0.125,0.75,,true\n"));
+    assert!(text(&without, path_of, Cells::Guarded).contains("horse,dog,0.875,0.125,0.75,,true\n"));
     let error = Audit::new(&verdicts, &classes[..9], Some(&tree), FLAG_BELOW).unwrap_err();
     assert!(error.to_string().contains("has 10 classes, the data 9"), "{error}");
 }
@@ -68,7 +69,7 @@ fn names_of_any_kind_survive_the_table() {
         let mut table = csv::Reader::from_reader(text.as_bytes());
         let rows: Vec<csv::StringRecord> = table.records().map(|row| row.unwrap()).collect();
         let path = rows[3][1].to_owned();
-        assert!(rows.iter().all(|row| row.len() == 8 && row[2] == row[3]));
+        assert!(rows.iter().all(|row| row.len() == 9 && row[2] == row[3]));
         rows.iter().map(|row| row[2].to_owned()).chain([path]).collect()
     };
     let mut exact = classes.clone();
@@ -121,6 +122,32 @@ fn a_full_disk_is_told_as_such_wherever_the_table_is_cut() {
         assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "room for {room} of {length}: {error}");
     }
     audit.write_csv(Disk(length), |_| None, Cells::Exact).unwrap();
+}
+
+#[test]
+fn the_score_decides_the_order_and_the_clean_probability_the_flag() {
+    let mut verdicts = four();
+    verdicts[0].score = 0.99;
+    let audit = Audit::new(&verdicts, &names(&["a", "b", "c"]), None, FLAG_BELOW).unwrap();
+    assert_eq!(audit.findings().iter().map(|f| f.index).collect::<Vec<_>>(), [0, 2, 1, 3]);
+    assert!(!audit.findings()[0].flag);
+    verdicts[0].score = 1.5;
+    let error = Audit::new(&verdicts, &names(&["a", "b", "c"]), None, FLAG_BELOW).unwrap_err();
+    assert!(error.to_string().contains("sample 0 has score 1.5"), "{error}");
+}
+
+#[test]
+fn corrected_labels_are_suggestions_where_flagged_in_the_order_of_the_data() {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("audit-corrected");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut verdicts = four();
+    verdicts[3] = verdict(0, 2, 0.75, 0.25); // another suggestion, but not flagged
+    let audit = Audit::new(&verdicts, &names(&["a", "=b", "c"]), None, FLAG_BELOW).unwrap();
+    assert_eq!(audit.corrected(), [0, 0, 1, 0]);
+    let path = folder.join("corrected.csv");
+    audit.save_corrected(&path, |index| (index == 2).then(|| "x, y.png".to_owned())).unwrap();
+    let wanted = "index,path,label,given,changed\n0,,a,a,false\n1,,a,=b,true\n2,\"x, y.png\",=b,c,true\n3,,a,a,false\n";
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
 }
 
 #[test]

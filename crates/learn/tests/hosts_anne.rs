@@ -258,7 +258,7 @@ fn labels_held_to_be_clean_are_right_far_more_often_than_labels_are() {
         (0..600).filter(|&i| ledger.target(i).unwrap()[given[i] as usize] == 1.0).collect();
     let right = held.iter().filter(|&&i| given[i] == truth[i]).count() as f64 / held.len() as f64;
     let all = (0..600).filter(|&i| given[i] == truth[i]).count() as f64 / 600.0;
-    let verdicts = trainer.verdicts().unwrap();
+    let (verdicts, _) = trainer.verdicts().unwrap();
     let audit = Audit::new(&verdicts, &["a", "b", "c", "d"].map(str::to_owned), None, FLAG_BELOW).unwrap();
     let measures = audit.measure(&truth).unwrap();
     assert!(measures.average_precision.unwrap() > 0.9, "{measures:?}");

@@ -33,7 +33,7 @@ fn every_method_says_which_labels_are_wrong_and_what_they_should_be() {
         let (names, truth) = (task.train.classes().to_vec(), task.train.truth().unwrap().to_vec());
         let mut trainer = Trainer::new(task, TrainSettings { epochs: 6, ..settings(card.id) }).unwrap();
         finish(&mut trainer);
-        let verdicts = trainer.verdicts().unwrap();
+        let (verdicts, _) = trainer.verdicts().unwrap();
         assert_eq!(verdicts.len(), 600, "held-out samples are judged too");
         assert!(verdicts.iter().all(|v| (0.0..=1.0).contains(&v.clean_probability)));
         let audit = Audit::new(&verdicts, &names, Some(&house::tree()), FLAG_BELOW).unwrap();

@@ -34,7 +34,12 @@ fn what_is_saved_comes_back_bit_for_bit() {
     let empty = Ledger::new(&[], 5, 1).unwrap();
     let mut empty_with_epochs = empty.clone();
     empty_with_epochs.begin_epoch(u64::MAX).unwrap();
-    for ledger in [ledger(), untouched, empty, empty_with_epochs] {
+    let mut looked_at = ledger();
+    let third = 1.0 / 3.0;
+    looked_at.record_predictions(&[third; 12], true).unwrap();
+    let provisional = looked_at.clone();
+    looked_at.record_predictions(&[1.0, 0.0, 0.0].repeat(4), false).unwrap();
+    for ledger in [ledger(), untouched, empty, empty_with_epochs, looked_at, provisional] {
         ledger.save(&path).unwrap();
         assert!(Ledger::load(&path).unwrap() == ledger);
         let first = std::fs::read(&path).unwrap();

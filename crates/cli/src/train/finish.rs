@@ -4,7 +4,7 @@ use super::folder::{Folder, hardware, version, write};
 use super::{Keep, Material, Trained, clock};
 use anyhow::Result;
 use negscale_data::{Dataset, Items};
-use negscale_learn::audit::{Audit, Cells, Finding, Measures};
+use negscale_learn::audit::{Audit, Cells, Finding, Measures, NoiseEstimate};
 use negscale_learn::recipe::Recipe;
 use negscale_report::{
     CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, TestAccuracy,
@@ -33,6 +33,10 @@ pub struct Summary {
     pub noise: Option<f64>,
     /// Seconds of training, those before a stop included.
     pub seconds: f64,
+    /// All labels, ranked.
+    pub ranked: Audit,
+    /// How many are wrong.
+    pub estimate: Option<NoiseEstimate>,
 }
 
 /// A host with its plug-in, for people.
@@ -49,24 +53,27 @@ pub fn noise_rate(data: &Dataset) -> Option<f64> {
     (!data.is_empty()).then(|| wrong as f64 / data.len() as f64)
 }
 
-fn audit(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Audit> {
-    let verdicts = trained.trainer.verdicts()?;
+/// Ranks all labels.
+fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audit, Option<NoiseEstimate>)> {
+    let (verdicts, estimate) = trained.trainer.verdicts()?;
     let tree = trained.trainer.tree();
-    Ok(Audit::new(&verdicts, material.train.classes(), tree, recipe.flag_below)?)
+    Ok((Audit::new(&verdicts, material.train.classes(), tree, recipe.flag_below)?, estimate))
 }
 
 /// The results in numbers.
 fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
-    let audit = audit(recipe, material, trained)?;
+    let (ranked, estimate) = rank(recipe, material, trained)?;
     Ok(Summary {
         name: name(recipe),
         test: TestAccuracy::of(&trained.records),
         last: trained.records.last().cloned().unwrap_or_default(),
-        flagged: audit.findings().iter().filter(|finding| finding.flag).count(),
+        flagged: ranked.findings().iter().filter(|finding| finding.flag).count(),
         samples: material.train.len(),
-        audit: material.train.truth().map(|truth| audit.measure(truth)).transpose()?,
+        audit: material.train.truth().map(|truth| ranked.measure(truth)).transpose()?,
         noise: noise_rate(&material.train),
         seconds: trained.records.iter().map(|record| record.seconds).sum(),
+        ranked,
+        estimate,
     })
 }
 
@@ -82,6 +89,11 @@ impl Summary {
         object
     }
 
+    /// Estimated share of wrong labels.
+    pub fn noise_estimated(&self) -> Option<f64> {
+        self.estimate.as_ref().map(|estimate| estimate.rate).or(self.last.noise_estimate)
+    }
+
     fn figures(&self) -> serde_json::Value {
         let audit = self.audit.unwrap_or_default();
         serde_json::json!({
@@ -94,7 +106,8 @@ impl Summary {
             "fit_wrong_given": self.last.fit_wrong_given,
             "fit_wrong_true": self.last.fit_wrong_true,
             "noise_achieved": self.noise,
-            "noise_estimated": self.last.noise_estimate,
+            "noise_estimated": self.noise_estimated(),
+            "noise_interval": self.estimate.as_ref().map(|estimate| estimate.interval),
             "audit_average_precision": audit.average_precision,
             "audit_flag_precision": audit.flag_precision,
             "audit_flag_recall": audit.flag_recall,
@@ -119,21 +132,30 @@ pub fn write_all(
     if let Some(tree) = trainer.tree() {
         write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
     }
-    if keep == Keep::All {
-        write_products(folder, recipe, material, trained)?;
-        write_report(folder, recipe, material, trained, None)?;
-    }
     let summary = summarise(recipe, material, trained)?;
+    if keep == Keep::All {
+        write_products(folder, recipe, material, trained, &summary)?;
+        write_report(folder, recipe, material, trained, &summary, None)?;
+    }
     write_results(folder, &summary, None)?;
     Ok(summary)
 }
 
 /// Writes what people work on with: ledger, audit and model.
-fn write_products(folder: &Folder, recipe: &Recipe, material: &Material, trained: &Trained) -> Result<()> {
+fn write_products(
+    folder: &Folder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    summary: &Summary,
+) -> Result<()> {
     let Trained { trainer, .. } = trained;
     trainer.ledger()?.save(folder.file("ledger.parquet"))?;
-    let audit = audit(recipe, material, trained)?;
-    audit.save_csv(folder.file("audit.csv"), |index| origin(&material.train, index), Cells::Guarded)?;
+    summary.ranked.save_csv(
+        folder.file("audit.csv"),
+        |index| origin(&material.train, index),
+        Cells::Guarded,
+    )?;
     let about = BTreeMap::from([
         ("method".to_owned(), name(recipe)),
         ("data".to_owned(), recipe.data.data.clone()),
@@ -150,10 +172,10 @@ pub fn write_report(
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
+    summary: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<()> {
-    let audit = audit(recipe, material, trained)?;
-    Ok(report(folder, recipe, material, trained, &audit, baseline)?
+    Ok(report(folder, recipe, material, trained, &summary.ranked, baseline)?
         .write_html(&folder.file("report.html"))?)
 }
 
@@ -163,7 +185,7 @@ pub fn write_results(folder: &Folder, summary: &Summary, baseline: Option<&Summa
     write(&folder.file("results.json"), format!("{results}\n").as_bytes())
 }
 
-fn origin(data: &Dataset, index: usize) -> Option<String> {
+pub fn origin(data: &Dataset, index: usize) -> Option<String> {
     match data.items() {
         Items::Images(store) => store.origin(index),
         Items::Features(_) => None,
@@ -236,7 +258,7 @@ fn report(
         noise: noise.transpose()?,
         separation: Some(separation(audit, truth)),
         suspicious: shown.collect(),
-        command: format!("negscale train {}", folder.file("settings.toml").display()),
+        command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
         hardware: hardware(),
         version: version(),
     })

@@ -6,6 +6,7 @@
 //! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
 //! | `checkpoints/` | the two newest states |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
+//! | `audit.json`, `corrected.csv` | at the end of an audit |
 
 use super::{Material, clock};
 use anyhow::{Context, Result, bail};
@@ -29,11 +30,13 @@ const RESULTS: [&str; 4] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
 /// Files that a run writes beside those two folders.
-const FILES: [&str; 12] = [
+const FILES: [&str; 14] = [
     SETTINGS,
     "metrics.jsonl",
     "ledger.parquet",
     "audit.csv",
+    "audit.json",
+    "corrected.csv",
     "model.safetensors",
     "model-2.safetensors",
     "tree.tsv",
@@ -49,6 +52,8 @@ const KEPT: usize = 2;
 
 /// A run's folder, held by this process alone.
 pub struct Folder {
+    /// The verb that made it.
+    pub verb: &'static str,
     place: PathBuf,
     stamp: String,
     /// When the run began, in seconds since 1970.
@@ -87,7 +92,13 @@ pub fn version() -> String {
 
 impl Folder {
     /// Opens or makes the folder, and makes sure that what it holds is this very run.
-    pub fn open(place: &Path, recipe: &Recipe, material: &Material, fresh: bool) -> Result<Self> {
+    pub fn open(
+        verb: &'static str,
+        place: &Path,
+        recipe: &Recipe,
+        material: &Material,
+        fresh: bool,
+    ) -> Result<Self> {
         fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
         let lock = File::create(place.join(LOCK))
             .with_context(|| format!("cannot write into {}", place.display()))?;
@@ -106,7 +117,7 @@ impl Folder {
         let words =
             [&recipe.fingerprint(), &material.fingerprint, noise, env!("CARGO_PKG_VERSION")].join("\n");
         let stamp: String = Sha256::digest(words).iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut folder = Self { place: place.into(), stamp, started: clock::now(), _lock: lock };
+        let mut folder = Self { verb, place: place.into(), stamp, started: clock::now(), _lock: lock };
         let settings = place.join(SETTINGS);
         if settings.exists() {
             folder.compare(&settings, recipe, material)?;
@@ -133,7 +144,8 @@ impl Folder {
             put("noise_convention", noise.convention.clone().into());
         }
         let origin = toml::to_string(&toml::Table::from_iter([("provenance".to_owned(), origin.into())]))?;
-        let head = "# The settings of this run; `negscale train settings.toml` repeats it.\n";
+        let verb = self.verb;
+        let head = format!("# The settings of this run; `negscale {verb} settings.toml` repeats it.\n");
         Ok(format!("{head}{}\n{origin}", recipe.to_toml()))
     }
 

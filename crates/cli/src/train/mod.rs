@@ -3,15 +3,16 @@
 //! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits.
 
 pub(crate) mod clock;
-mod finish;
+pub(crate) mod finish;
 pub(crate) mod folder;
-mod screen;
+pub(crate) mod screen;
 mod table;
 
 pub(crate) use finish::name;
 
 use crate::settings::Choices;
 use anyhow::{Context, Result, bail};
+use finish::Summary;
 use folder::Folder;
 use negscale_data::{Dataset, Noise, Splits, noise};
 use negscale_learn::model::Preparation;
@@ -19,7 +20,7 @@ use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::{Outcome, Task, Trainer};
 use negscale_report::EpochRecord;
 use screen::{Look, Screen};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -66,10 +67,11 @@ pub enum Keep {
 
 /// How a run is kept.
 #[derive(Clone, Copy)]
-struct Habits {
-    fresh: bool,
-    keep: Keep,
-    checkpoint_every: Duration,
+pub(crate) struct Habits {
+    pub fresh: bool,
+    pub keep: Keep,
+    pub checkpoint_every: Duration,
+    pub stop_with_input: bool,
 }
 
 /// A signal that ended the run in good order.
@@ -92,34 +94,58 @@ pub(crate) struct Trained {
     pub records: Vec<EpochRecord>,
 }
 
+/// What is to be trained, and where.
+pub(crate) struct Job {
+    /// The verb that asks for it, as it is written.
+    pub verb: &'static str,
+    pub recipe: Recipe,
+    pub splits: Splits,
+    /// Folder of the run; without it, one named by what it is.
+    pub out: Option<PathBuf>,
+    pub habits: Habits,
+    pub look: Look,
+}
+
+/// A run that is over, all its files written.
+pub(crate) struct Done {
+    pub recipe: Recipe,
+    pub material: Material,
+    pub folder: Folder,
+    pub trained: Trained,
+    pub summary: Summary,
+    pub baseline: Option<Summary>,
+    pub screen: Screen,
+}
+
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
     let splits = layers.data()?.open()?;
     let recipe = layers.resolve_for(&splits.train)?;
-    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,
         (_, true) => Look::Json,
         _ => Look::People,
     };
-    let threads = recipe.train.threads;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let Arguments { out, fresh, keep, checkpoint_every, stop_with_input, .. } = arguments;
+    let checkpoint_every = Duration::from_secs(checkpoint_every);
+    let habits = Habits { fresh, keep, checkpoint_every, stop_with_input };
+    carry_out(Job { verb: "train", recipe, splits, out, habits, look }, |done| {
+        done.screen.close(&done.summary, done.baseline.as_ref(), &done.folder)
+    })
+}
+
+/// Trains to the end and hands over what came of it, inside the pool of threads that it was made in.
+pub(crate) fn carry_out<T: Send>(job: Job, then: impl FnOnce(Done) -> Result<T> + Send) -> Result<T> {
+    let Job { verb, recipe, splits, out, habits, look } = job;
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
     let pool = pool.context("cannot start threads")?;
     // Inside the pool: then a parallel step wakes the other threads only.
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
-        let folder = arguments.out.clone().unwrap_or_else(|| folder::default_place(&recipe));
-        let habits = Habits {
-            fresh: arguments.fresh,
-            keep: arguments.keep,
-            checkpoint_every: Duration::from_secs(arguments.checkpoint_every),
-        };
-        let signals = Signals::listen()?;
-        if arguments.stop_with_input {
-            signals.listen_to_input();
-        }
-        train_all(&recipe, &material, folder, habits, Screen::new(look), &signals)
+        let place = out.unwrap_or_else(|| folder::default_place(&recipe));
+        then(train_all(verb, recipe, material, &place, habits, Screen::new(look))?)
     })
 }
 
@@ -147,24 +173,29 @@ pub(crate) fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation)
 }
 
 fn train_all(
-    recipe: &Recipe,
-    material: &Material,
-    place: PathBuf,
+    verb: &'static str,
+    recipe: Recipe,
+    material: Material,
+    place: &Path,
     habits: Habits,
     mut screen: Screen,
-    signals: &Signals,
-) -> Result<()> {
-    let folder = Folder::open(&place, recipe, material, habits.fresh)?;
-    screen.open(recipe, material, &folder);
-    let main = train(recipe, material, &folder, habits, &mut screen, signals)?;
-    let summary = finish::write_all(&folder, recipe, material, &main, habits.keep)?;
+) -> Result<Done> {
+    let Habits { fresh, keep, .. } = habits;
+    let signals = Signals::listen()?;
+    if habits.stop_with_input {
+        signals.listen_to_input();
+    }
+    let folder = Folder::open(verb, place, &recipe, &material, fresh)?;
+    screen.open(&recipe, &material, &folder);
+    let trained = train(&recipe, &material, &folder, habits, &mut screen, &signals)?;
+    let summary = finish::write_all(&folder, &recipe, &material, &trained, keep)?;
     let baseline = match recipe.of_baseline() {
         Some(baseline) => {
-            let within = Folder::open(&place.join("baseline"), &baseline, material, habits.fresh)?;
+            let within = Folder::open(verb, &place.join("baseline"), &baseline, &material, fresh)?;
             screen.begin_baseline(&baseline);
-            let trained = train(&baseline, material, &within, habits, &mut screen, signals)?;
-            let summary = finish::write_all(&within, &baseline, material, &trained, habits.keep)?;
-            if habits.keep == Keep::Results {
+            let trained = train(&baseline, &material, &within, habits, &mut screen, &signals)?;
+            let summary = finish::write_all(&within, &baseline, &material, &trained, keep)?;
+            if keep == Keep::Results {
                 within.slim()?;
             }
             Some(summary)
@@ -172,15 +203,15 @@ fn train_all(
         None => None,
     };
     if baseline.is_some() {
-        if habits.keep == Keep::All {
-            finish::write_report(&folder, recipe, material, &main, baseline.as_ref())?;
+        if keep == Keep::All {
+            finish::write_report(&folder, &recipe, &material, &trained, &summary, baseline.as_ref())?;
         }
         finish::write_results(&folder, &summary, baseline.as_ref())?;
     }
-    if habits.keep == Keep::Results {
+    if keep == Keep::Results {
         folder.slim()?;
     }
-    screen.close(&summary, baseline.as_ref(), &folder)
+    Ok(Done { recipe, material, folder, trained, summary, baseline, screen })
 }
 
 /// Trains one run to its end, or to where it is told to stop.

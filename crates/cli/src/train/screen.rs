@@ -159,9 +159,14 @@ impl Screen {
         format!("epoch {:>3}/{}  {}", record.epoch + 1, self.epochs, parts.join("  "))
     }
 
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// The run is over.
     pub fn close(&self, summary: &Summary, baseline: Option<&Summary>, folder: &Folder) -> Result<()> {
-        self.bar.finish_and_clear();
+        self.clear();
         match self.look {
             Look::Quiet => {}
             Look::Json => say!("{}", summary.json(baseline, folder)),

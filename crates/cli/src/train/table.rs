@@ -35,7 +35,7 @@ pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
     line("wrong labels: true class suggested", &|s| percent(s.audit?.suggestion_accuracy));
     line("labels flagged", &|s| Some(format!("{} of {}", s.flagged, s.samples)));
     line("noise, true", &|s| percent(s.noise));
-    line("noise, estimated", &|s| percent(s.last.noise_estimate));
+    line("noise, estimated", &|s| percent(s.noise_estimated()));
     line("time", &|s| Some(clock::duration(s.seconds)));
     text
 }

@@ -52,9 +52,19 @@ impl Named {
 /// Reads an array file with its labels: the training part, and the test part where the file has one.
 pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<(Part, Option<Part>)> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let beside = labels
-        .map(|file| label_file::open(file, options.label_column.as_deref(), options.truth_column.as_deref()))
-        .transpose()?;
+    // A table with labels of its own keeps its column of them out of the features when other labels take their place.
+    let asked = options.label_column.as_deref();
+    let mut replaced = None;
+    if extension == "csv" && labels.is_some() {
+        for name in asked.into_iter().chain(["label"]) {
+            if replaced.is_none() && table::has_column(path, name)? {
+                replaced = Some(name);
+            }
+        }
+    }
+    let column = asked.filter(|_| replaced.is_none());
+    let beside = labels.map(|file| label_file::open(file, column, options.truth_column.as_deref()));
+    let beside = beside.transpose()?;
     match (extension.as_str(), beside) {
         ("npy", Some((given, truth))) => Ok((part(npy::open(path)?, given, truth)?, None)),
         ("npy", None) => {
@@ -64,7 +74,7 @@ pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> 
             // Named columns are the labels file's, if there is one.
             let own = beside.is_none();
             let layout = table::Layout {
-                label: options.label_column.as_deref().filter(|_| own),
+                label: if own { asked } else { replaced },
                 truth: options.truth_column.as_deref().filter(|_| own),
                 unlabelled: !own,
                 scratch: options.scratch.as_deref(),

@@ -37,7 +37,8 @@ use std::sync::Arc;
 pub struct OwnOptions {
     /// Name of the data set; by default that of its file or folder.
     pub name: Option<String>,
-    /// File of labels for an array: `.npy`, `.csv`, or `.txt` with one a line.
+    /// File of labels: `.npy`, `.csv`, or `.txt` with one a line. For an array that has none, or instead of those of any data, in
+    /// the order of its items.
     pub labels: Option<PathBuf>,
     /// Column (or array, in `.npz` and `.safetensors`) of the labels.
     pub label_column: Option<String>,
@@ -209,7 +210,19 @@ type Parts = (Form, Part, Option<Part>);
 /// Recognises the form of a path and reads it.
 fn read(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Parts> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    if about.is_dir() { read_folder(path, options) } else { read_file(path, labels, options) }
+    let (form, mut train, test) =
+        if about.is_dir() { read_folder(path, options)? } else { read_file(path, labels, options)? };
+    if let Some(file) = labels.filter(|_| form != Form::Array) {
+        // Corrected labels, for instance: in the order of the items, instead of their own.
+        let (given, truth) = label_file::open(file, None, options.truth_column.as_deref())?;
+        if given.len() != train.given.len() {
+            let problem = format!("{} labels for {} items", given.len(), train.given.len());
+            return Err(Error::format(file, None, problem));
+        }
+        train.given = given;
+        train.truth = truth.or(train.truth);
+    }
+    Ok((form, train, test))
 }
 
 fn read_file(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Parts> {

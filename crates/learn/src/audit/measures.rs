@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | average precision | $\sum_g \frac{h_g - h_{g-1}}{W} \cdot \frac{h_g}{n_g}$ | nothing is wrong |
 //! | precision at $k$ | expected share of wrong ones among the first $k$, equals in random order | $k = 0$ or $k > N$ |
-//! | AUC | $P(w_c > w_f) + \frac12 P(w_c = w_f)$ over pairs of a clean label $c$ and a wrong one $f$ | all or none are wrong |
+//! | clean AUC | $P(w_c > w_f) + \frac12 P(w_c = w_f)$ over pairs of a clean label $c$ and a wrong one $f$ | all or none are wrong |
+//! | AUC | the same for the place in the list | all or none are wrong |
 //! | flag precision | wrong among flagged | nothing is flagged |
 //! | flag recall | flagged among wrong | nothing is wrong |
 //! | suggestion accuracy | true class suggested, among wrong | nothing is wrong |
@@ -23,6 +24,8 @@ use serde::Serialize;
 pub struct Measures {
     /// Average precision of the order.
     pub average_precision: Option<f64>,
+    /// AUC of the order.
+    pub auc: Option<f64>,
     /// AUC of the clean probability.
     pub clean_auc: Option<f64>,
     /// Share of wrong labels among flagged ones.
@@ -55,6 +58,7 @@ impl Audit {
         let is_clean: Vec<bool> = wrong.iter().map(|is_wrong| !is_wrong).collect();
         Ok(Measures {
             average_precision: average_precision(&ranks, &wrong),
+            auc: area_under_curve(&ranks, &wrong),
             clean_auc: area_under_curve(&clean, &is_clean),
             flag_precision: share(hits as f64, flagged),
             flag_recall: share(hits as f64, faults),

@@ -1,16 +1,22 @@
 //! The list of labels to look at: `audit.csv`, most suspicious first, and how good the list is where the truth is known.
 //!
 //! # Order
-//! Sample $i$ comes before sample $j$ if its clean probability $w$ is smaller; if these are equal, if the believed probability
-//! of its given class is smaller (hosts that only say clean or wrong leave many equal); if these are equal too, if its index
-//! is smaller. Samples that differ by index alone are one *group*: measures treat them as tied.
+//! Sample $i$ comes before sample $j$ if its [score](crate::ledger::Verdict) is larger; if these are equal, if its clean
+//! probability $w$ is smaller; then, if the believed probability of its given class is smaller (hosts that only say clean or wrong leave
+//! many equal); if these are equal too, if its index is smaller. Samples that differ by index alone are one *group*: measures
+//! treat them as tied.
 //!
 //! # Flag
 //! $w < \tau$, by default $\tau = 0.5$. A flagged label whose suggestion is the label itself is doubted without a better idea.
 
+mod correction;
+mod estimate;
+mod latent;
 mod measures;
 mod table;
 
+pub use estimate::NoiseEstimate;
+pub use latent::{KEPT, Latent};
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use table::Cells;
 
@@ -73,6 +79,9 @@ impl Audit {
                 let w = verdict.clean_probability;
                 return wrong(format!("sample {i} has clean probability {w}, which is outside [0, 1]"));
             }
+            if !(0.0..=1.0).contains(&verdict.score) {
+                return wrong(format!("sample {i} has score {}, which is outside [0, 1]", verdict.score));
+            }
         }
         let mut order: Vec<usize> = (0..verdicts.len()).collect();
         order.sort_by(|&i, &j| compare(&verdicts[i], &verdicts[j])); // stable: equals stay in the order of their indices
@@ -103,7 +112,7 @@ impl Audit {
 
 /// The more suspicious one is less. Minus zero is zero here.
 fn compare(a: &Verdict, b: &Verdict) -> Ordering {
-    let key = |v: &Verdict| (v.clean_probability + 0.0, v.given_probability + 0.0);
-    let ((w_a, t_a), (w_b, t_b)) = (key(a), key(b));
-    w_a.total_cmp(&w_b).then(t_a.total_cmp(&t_b))
+    let key = |v: &Verdict| (v.score + 0.0, v.clean_probability + 0.0, v.given_probability + 0.0);
+    let ((s_a, w_a, t_a), (s_b, w_b, t_b)) = (key(a), key(b));
+    s_b.total_cmp(&s_a).then(w_a.total_cmp(&w_b)).then(t_a.total_cmp(&t_b))
 }

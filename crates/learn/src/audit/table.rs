@@ -1,7 +1,7 @@
 //! `audit.csv`.
 //!
-//! Columns: `index, path, given, suggested, clean_probability, suggested_probability, tree_distance, flag`. Classes are written
-//! by name; `path` is empty for samples without one, `tree_distance` without a tree; `flag` is `true` or `false`. Numbers have
+//! Columns: `index, path, given, suggested, score, clean_probability, suggested_probability, tree_distance, flag`. Classes are
+//! written by name; `path` is empty for samples without one, `tree_distance` without a tree; `flag` is `true` or `false`. Numbers have
 //! as many digits as it takes to read them back unchanged. Quoting is that of RFC 4180; lines end in a line feed.
 //!
 //! # Formulas
@@ -65,6 +65,7 @@ impl Audit {
                 "path",
                 "given",
                 "suggested",
+                "score",
                 "clean_probability",
                 "suggested_probability",
                 "tree_distance",
@@ -80,6 +81,7 @@ impl Audit {
                     &cells.text(&path),
                     &name(verdict.given),
                     &name(verdict.suggested),
+                    &verdict.score.to_string(),
                     &verdict.clean_probability.to_string(),
                     &verdict.suggested_probability.to_string(),
                     &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
@@ -92,7 +94,7 @@ impl Audit {
 }
 
 /// The system's own error where there is one, so that a full disk is known as such.
-fn system(error: csv::Error) -> io::Error {
+pub(super) fn system(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

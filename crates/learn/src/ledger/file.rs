@@ -7,15 +7,16 @@
 //! | `clean_probability` | float, null where the host set none | |
 //! | `target` | list of C floats | believed target |
 //! | `losses` | list of floats, null where a sample was not seen | one per epoch kept, oldest first |
+//! | `prediction` | list of C floats, empty where nobody has looked | mean of what networks predict |
 //!
-//! The file's metadata holds `negscale.ledger.` + `version`, `samples`, `classes`, `recent`, `epochs` (numbers, comma between)
-//! and `checksum`: 64-bit FNV-1a over the bits of everything, four bytes at a time. Every step of it is one-to-one, so no
+//! The file's metadata holds `negscale.ledger.` + `version`, `samples`, `classes`, `recent`, `epochs` (numbers, comma between),
+//! `looks` (epochs in that mean; 0: provisional, or none) and `checksum`: 64-bit FNV-1a over the bits of everything, four bytes at a time. Every step of it is one-to-one, so no
 //! single changed number passes, wherever packing would let it.
 //!
 //! Reading trusts nothing: schema, shapes and ranges are checked, memory grows with what was read rather than with what the
 //! file claims, and a panic of the crate that unpacks becomes an error.
 
-use super::{EpochLosses, Ledger, Samples, check_clean, check_losses, check_targets};
+use super::{EpochLosses, Ledger, Samples, check_clean, check_losses, check_rows};
 use crate::{Error, Result};
 use negscale_whole::write_whole;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -38,7 +39,7 @@ use std::sync::Arc;
 /// What was read, or what is wrong with it.
 type Checked<T> = std::result::Result<T, String>;
 
-const VERSION: &str = "1";
+const VERSION: &str = "2";
 const PREFIX: &str = "negscale.ledger.";
 /// Rows are written in groups of about this many numbers.
 const GROUP: usize = 1 << 22;
@@ -50,6 +51,7 @@ const SCHEMA: &str = "message ledger {
     optional float clean_probability;
     required group target (LIST) { repeated group list { required float element; } }
     required group losses (LIST) { repeated group list { optional float element; } }
+    required group prediction (LIST) { repeated group list { required float element; } }
 }";
 
 impl Ledger {
@@ -80,6 +82,7 @@ impl Ledger {
             ("classes", self.classes.to_string()),
             ("recent", self.recent.to_string()),
             ("epochs", epochs.join(",")),
+            ("looks", self.looks.map_or("none".into(), |looks| looks.to_string())),
             ("checksum", format!("{:016x}", self.checksum())),
         ];
         let pairs = pairs.map(|(key, value)| KeyValue::new(format!("{PREFIX}{key}"), value)).to_vec();
@@ -90,7 +93,7 @@ impl Ledger {
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
             .set_key_value_metadata(Some(pairs));
         let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-        let rows = (GROUP / self.classes.saturating_add(self.epochs.len() + 3)).max(1);
+        let rows = (GROUP / self.classes.saturating_mul(2).saturating_add(self.epochs.len() + 3)).max(1);
         for first in (0..self.len()).step_by(rows) {
             let range = first..(first + rows).min(self.len());
             let mut group = writer.next_row_group()?;
@@ -110,6 +113,11 @@ impl Ledger {
             }
             let starts = self::starts(range.len(), self.epochs.len());
             column::<FloatType>(&mut group, &losses, Some(&levels), Some(&starts))?;
+            let width = if self.looks.is_some() { self.classes } else { 0 };
+            let predictions = &self.predictions[range.start * width..range.end * width];
+            let levels = if width > 0 { vec![1; predictions.len()] } else { vec![0; range.len()] };
+            let starts = self::starts(range.len(), width);
+            column::<FloatType>(&mut group, predictions, Some(&levels), Some(&starts))?;
             group.close()?;
         }
         writer.close().map(|_| ())
@@ -118,14 +126,15 @@ impl Ledger {
     fn checksum(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut take = |word: u32| hash = (hash ^ u64::from(word)).wrapping_mul(0x0000_0100_0000_01b3);
-        let numbers = [self.len() as u64, self.classes as u64, self.recent as u64];
+        let looks = self.looks.map_or(u64::MAX, u64::from);
+        let numbers = [self.len() as u64, self.classes as u64, self.recent as u64, looks];
         for number in numbers.into_iter().chain(self.epochs()) {
             take(number as u32);
             take((number >> 32) as u32);
         }
         self.given.iter().for_each(|&label| take(label));
         let losses = self.epochs.iter().map(|epoch| &epoch.losses);
-        for values in [&self.targets, &self.clean].into_iter().chain(losses) {
+        for values in [&self.targets, &self.clean].into_iter().chain(losses).chain([&self.predictions]) {
             values.iter().for_each(|x| take(x.to_bits()));
         }
         hash
@@ -197,7 +206,15 @@ fn unpack(file: File) -> Checked<Ledger> {
     if epochs.len() > recent || recent == 0 || !epochs.is_sorted_by(|a, b| a < b) {
         return Err(format!("`{PREFIX}epochs` does not hold up to {recent} numbers in order"));
     }
+    let looks = match text("looks")? {
+        "none" => None,
+        word => {
+            Some(word.parse().map_err(|_| format!("`{PREFIX}looks` is neither none nor a count of epochs"))?)
+        }
+    };
     let mut ledger = Ledger {
+        predictions: Vec::new(),
+        looks,
         classes,
         recent,
         given: Vec::new(),
@@ -234,6 +251,11 @@ fn unpack(file: File) -> Checked<Ledger> {
             ledger.epochs[at].losses.push(loss.unwrap_or(f32::NAN));
             Ok(())
         })?;
+        let width = if looks.is_some() { classes } else { 0 };
+        columns.read::<FloatType>(5, Some(width), |_, p, _| {
+            ledger.predictions.push(p.ok_or("is shorter than the number of classes")?);
+            Ok(())
+        })?;
     }
     finish(ledger, samples, text("checksum")?)
 }
@@ -247,7 +269,9 @@ fn finish(ledger: Ledger, samples: usize, checksum: &str) -> Checked<Ledger> {
         return Err("damaged: its content does not match its checksum".into());
     }
     // A checksum can be forged, and a forged number must not surprise anyone later.
-    check_targets(Samples::All, &ledger.targets, ledger.classes).map_err(|e| e.to_string())?;
+    for (what, rows) in [("believed targets", &ledger.targets), ("predictions", &ledger.predictions)] {
+        check_rows(what, Samples::All, rows, ledger.classes).map_err(|e| e.to_string())?;
+    }
     let known = |values: &[f32]| -> (Vec<u32>, Vec<f32>) {
         (0..).zip(values).filter(|(_, x)| !x.is_nan()).map(|(i, &x)| (i, x)).unzip()
     };
@@ -277,13 +301,13 @@ impl Columns<'_> {
     ) -> Checked<()> {
         let (group, rows) = (self.group, self.rows);
         let place = |row: usize, problem: String| {
-            let names = ["index", "given", "clean_probability", "target", "losses"];
+            let names = ["index", "given", "clean_probability", "target", "losses", "prediction"];
             format!("row group {group}, row {row}, column `{}`: {problem}", names[column])
         };
         let wrong = |row: usize, e: ParquetError| place(row, format!("damaged: {e}"));
         let chunk = self.reader.get_row_group(group).and_then(|group| group.get_column_reader(column));
         let mut reader = get_typed_column_reader::<T>(chunk.map_err(|e| wrong(0, e))?);
-        let deepest = [0, 0, 1, 1, 2][column];
+        let deepest = [0, 0, 1, 1, 2, 1][column];
         let per_row = width.unwrap_or(1);
         let step = (STEP / per_row.max(1)).max(1);
         let (mut values, mut levels, mut starts) = (Vec::new(), Vec::new(), Vec::new());

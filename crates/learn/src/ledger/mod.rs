@@ -8,6 +8,7 @@
 //! | believed target | probabilities $t_{i1} \dots t_{iC}$ of the classes | one-hot at the given label |
 //! | clean probability | $w_i$, the host's own word on whether the given label is right | none |
 //! | losses | one per epoch for the last $K$ epochs | missing |
+//! | prediction | what networks in evaluation mode say of the sample, averaged over epochs | missing |
 //!
 //! Hosts write whole scans or batches ([`Samples`]). An update is checked before anything is written: after an error the
 //! ledger is as before. [`Ledger::verdicts`] answers for every host which labels are wrong and what they should be.
@@ -54,6 +55,10 @@ pub struct Ledger {
     clean: Vec<f32>,
     /// Oldest first, at most `recent`.
     epochs: VecDeque<EpochLosses>,
+    /// N x C, the mean over `looks` epochs; empty while there are none.
+    predictions: Vec<f32>,
+    /// 0 for predictions that the next ones replace.
+    looks: Option<u32>,
 }
 
 /// Two ledgers are equal if every bit is.
@@ -66,6 +71,8 @@ impl PartialEq for Ledger {
             && self.given == other.given
             && same(&self.targets, &other.targets)
             && same(&self.clean, &other.clean)
+            && self.looks == other.looks
+            && same(&self.predictions, &other.predictions)
             && self.epochs.len() == other.epochs.len()
             && self
                 .epochs
@@ -94,7 +101,16 @@ impl Ledger {
             targets[i * classes + label as usize] = 1.0;
         }
         let clean = vec![f32::NAN; given.len()];
-        Ok(Self { classes, recent, given: given.to_vec(), targets, clean, epochs: VecDeque::new() })
+        Ok(Self {
+            classes,
+            recent,
+            given: given.to_vec(),
+            targets,
+            clean,
+            epochs: VecDeque::new(),
+            predictions: Vec::new(),
+            looks: None,
+        })
     }
 
     /// How many samples.
@@ -135,6 +151,11 @@ impl Ledger {
     /// The clean probability that the host has set for a sample.
     pub fn clean(&self, sample: usize) -> Option<f32> {
         self.clean.get(sample).copied().filter(|w| !w.is_nan())
+    }
+
+    /// Predictions, N x C, the mean over the epochs looked at; nothing before the first.
+    pub fn predictions(&self) -> Option<&[f32]> {
+        self.looks.map(|_| self.predictions.as_slice())
     }
 
     /// The epochs whose losses are kept, oldest first.
@@ -195,8 +216,27 @@ impl Ledger {
     /// Writes believed targets: a row of C probabilities for each sample.
     pub fn set_targets(&mut self, samples: Samples, targets: &[f32]) -> Result<()> {
         self.check("believed targets", samples, targets, self.classes)?;
-        check_targets(samples, targets, self.classes)?;
+        check_rows("believed targets", samples, targets, self.classes)?;
         write(&mut self.targets, samples, targets, self.classes);
+        Ok(())
+    }
+
+    /// Takes what networks say of every sample (N x C probabilities) into the mean over epochs. What is `provisional`, as in a
+    /// warm-up, holds until the next call.
+    pub fn record_predictions(&mut self, predictions: &[f32], provisional: bool) -> Result<()> {
+        self.check("predictions", Samples::All, predictions, self.classes)?;
+        check_rows("predictions", Samples::All, predictions, self.classes)?;
+        let looks = self.looks.filter(|_| !provisional).unwrap_or(0);
+        self.looks = Some(if provisional { 0 } else { looks.saturating_add(1) });
+        if looks == 0 {
+            self.predictions = predictions.to_vec();
+            return Ok(());
+        }
+        let share = 1.0 / (looks + 1) as f32;
+        for (mean, &new) in self.predictions.iter_mut().zip(predictions) {
+            // Between the two for any rounding, hence in [0, 1].
+            *mean = (*mean * (1.0 - share) + new * share).clamp(mean.min(new), mean.max(new));
+        }
         Ok(())
     }
 
@@ -208,10 +248,13 @@ impl Ledger {
         let mut whole = Self::new(&vec![0; count], first.classes, first.recent)?;
         let missing = vec![f32::NAN; count];
         whole.epochs = first.epochs().map(|epoch| EpochLosses { epoch, losses: missing.clone() }).collect();
+        whole.looks = first.looks;
+        whole.predictions = vec![0.0; if first.looks.is_some() { whole.targets.len() } else { 0 }];
         for (ledger, numbers) in parts {
             if numbers.len() != ledger.len()
                 || ledger.classes != whole.classes
                 || !ledger.epochs().eq(whole.epochs())
+                || ledger.looks != first.looks
             {
                 let problem = "they differ in samples, classes or epochs".to_owned();
                 return Err(Error::Samples { what: "parts of a ledger", problem });
@@ -221,6 +264,9 @@ impl Ledger {
             numbers.iter().zip(&ledger.given).for_each(|(&i, &label)| whole.given[i as usize] = label);
             write(&mut whole.targets, these, &ledger.targets, ledger.classes);
             write(&mut whole.clean, these, &ledger.clean, 1);
+            if whole.looks.is_some() {
+                write(&mut whole.predictions, these, &ledger.predictions, ledger.classes);
+            }
             for (whole, part) in whole.epochs.iter_mut().zip(&ledger.epochs) {
                 write(&mut whole.losses, these, &part.losses, 1);
             }
@@ -228,24 +274,31 @@ impl Ledger {
         Ok(whole)
     }
 
-    /// Everything but the given labels, as arrays: targets, clean probabilities, losses of all epochs kept.
-    pub(crate) fn arrays(&self) -> (Vec<u64>, [Vec<f32>; 3]) {
+    /// Everything but the given labels: epochs and looks; targets, clean probabilities, losses of all epochs kept, predictions.
+    pub(crate) fn arrays(&self) -> ((Vec<u64>, Option<u32>), [Vec<f32>; 4]) {
         let losses = self.epochs.iter().flat_map(|epoch| &epoch.losses).copied().collect();
-        (self.epochs().collect(), [self.targets.clone(), self.clean.clone(), losses])
+        let arrays = [self.targets.clone(), self.clean.clone(), losses, self.predictions.clone()];
+        ((self.epochs().collect(), self.looks), arrays)
     }
 
     /// Takes over what [`arrays`](Self::arrays) gave, if it is of this size.
-    pub(crate) fn restore(&mut self, epochs: &[u64], arrays: [Vec<f32>; 3]) -> Result<()> {
-        let [targets, clean, losses] = arrays;
+    pub(crate) fn restore(
+        &mut self,
+        (epochs, looks): (&[u64], Option<u32>),
+        arrays: [Vec<f32>; 4],
+    ) -> Result<()> {
+        let [targets, clean, losses, predictions] = arrays;
         let fits = targets.len() == self.targets.len()
             && clean.len() == self.len()
             && epochs.len() <= self.recent
-            && losses.len() == epochs.len() * self.len();
+            && losses.len() == epochs.len() * self.len()
+            && predictions.len() == if looks.is_some() { self.targets.len() } else { 0 };
         if !fits {
             let problem = "its arrays are of another size".to_owned();
             return Err(Error::Samples { what: "saved ledger", problem });
         }
         (self.targets, self.clean) = (targets, clean);
+        (self.looks, self.predictions) = (looks, predictions);
         let rows = losses.chunks(self.len().max(1));
         let rows = epochs.iter().zip(rows.chain(std::iter::repeat(&[][..])));
         self.epochs = rows.map(|(&epoch, losses)| EpochLosses { epoch, losses: losses.to_vec() }).collect();
@@ -304,8 +357,8 @@ fn check_clean(samples: Samples, clean: &[f32]) -> Result<()> {
     Err(Error::Samples { what: "clean probabilities", problem })
 }
 
-fn check_targets(samples: Samples, targets: &[f32], classes: usize) -> Result<()> {
-    for (at, row) in targets.chunks_exact(classes.max(1)).enumerate() {
+fn check_rows(what: &'static str, samples: Samples, rows: &[f32], classes: usize) -> Result<()> {
+    for (at, row) in rows.chunks_exact(classes.max(1)).enumerate() {
         let sum: f64 = row.iter().map(|&t| f64::from(t)).sum();
         let problem = if let Some(class) = row.iter().position(|t| !(0.0..=1.0).contains(t)) {
             format!("{} for class {class}, which is outside [0, 1]", row[class])
@@ -315,7 +368,7 @@ fn check_targets(samples: Samples, targets: &[f32], classes: usize) -> Result<()
             continue;
         };
         let problem = format!("sample {} has {problem}", number(samples, at));
-        return Err(Error::Samples { what: "believed targets", problem });
+        return Err(Error::Samples { what, problem });
     }
     Ok(())
 }

@@ -4,11 +4,15 @@
 //! Gaussians ([`gmm`](crate::kit::gmm)) that is fitted to one loss per sample, over all samples with a loss: the last one seen,
 //! or the mean of those kept ([`LossSummary`]). A sample without a loss gets 0.5: nothing is known.
 //!
+//! **Score**: the probability that the label is wrong by the [model of hidden labels](crate::audit::Latent) fitted to the ledger's
+//! predictions, or $1 - w_i$ where nobody has looked. It orders better than $w_i$, which host and mixture drive to 0 or 1.
+//!
 //! **Suggestion**: $\arg\max_c t_{ic}$ of the believed target; among equals the given label, else the first. (A target that
 //! prefers nothing accuses nobody.)
 
 use super::Ledger;
 use crate::Result;
+use crate::audit::Latent;
 use crate::kit::gmm::{self, GmmSettings};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +59,8 @@ pub struct Verdict {
     pub clean_probability: f64,
     /// Where that comes from.
     pub source: Source,
+    /// How suspicious the label is, from 0 to 1.
+    pub score: f64,
     /// Believed probability of the believed class.
     pub suggested_probability: f32,
     /// Believed probability of the given class.
@@ -62,7 +68,20 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// The verdict on every sample, in order.
+    /// The verdict on every sample, in order, scored by a model fitted to this ledger, if there is one.
+    pub fn verdicts_by(&self, model: Option<&Latent>, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
+        let mut verdicts = self.verdicts(settings)?;
+        let scores = model.map(Latent::scores).unwrap_or_default();
+        verdicts.iter_mut().zip(scores).for_each(|(verdict, score)| verdict.score = score);
+        Ok(verdicts)
+    }
+
+    /// The model of hidden labels fitted to the predictions, if somebody has looked.
+    pub fn latent(&self) -> Result<Option<Latent>> {
+        self.predictions().map(|p| Latent::fit(p, &self.given, self.classes)).transpose()
+    }
+
+    /// The verdict on every sample, in order, scored by clean probabilities.
     pub fn verdicts(&self, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
         let judged = self.judge_losses(settings)?;
         let verdicts = judged.into_iter().enumerate().map(|(i, judged)| {
@@ -80,7 +99,15 @@ impl Ledger {
                 (None, Some(w)) => (w, Source::Mixture),
                 (None, None) => (0.5, Source::Nothing),
             };
-            Verdict { given, suggested, clean_probability, source, suggested_probability, given_probability }
+            Verdict {
+                given,
+                suggested,
+                clean_probability,
+                source,
+                score: 1.0 - clean_probability,
+                suggested_probability,
+                given_probability,
+            }
         });
         Ok(verdicts.collect())
     }

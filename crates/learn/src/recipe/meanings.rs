@@ -12,7 +12,12 @@ pub(super) const UNSET: &str = "-";
 pub(super) const TOP: &[Row] = &[
     ("data", Text, super::DEFAULT_DATA, "data to learn from: a known name (`negscale data list`) or a path"),
     ("data_dir", Text, UNSET, "folder to look in first for known data"),
-    ("labels", Text, UNSET, "file of labels for an array: .npy, .csv, or .txt with one a line"),
+    (
+        "labels",
+        Text,
+        UNSET,
+        "file of labels, for an array or instead of those of the data: .npy, .csv, or .txt with one a line",
+    ),
     ("label_column", Text, UNSET, "column (or array) of the labels"),
     ("truth_column", Text, UNSET, "column (or array) of the true labels, if known; only to judge by"),
     ("image_column", Text, UNSET, "column of the pictures in Parquet"),

@@ -43,6 +43,7 @@ pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
 pub use team::Team;
 
+use crate::audit::NoiseEstimate;
 use crate::hosts::{self, Batch, Beliefs, Card, Epoch, Facts, Host, Judges, Kind, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
@@ -62,7 +63,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
-use task::Shown;
+use task::{Look, Shown};
 use tensor::to_part;
 
 /// Where a run stands.
@@ -374,11 +375,11 @@ impl Trainer {
     }
 
     /// What the judging networks make of a set together, and each of them alone.
-    fn judge(&self, loader: &Loader) -> Result<(Scan, Vec<Scan>)> {
+    fn judge(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
         let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
         let look = |net| scan(self.team.net(net), loader, View::Plain, 0, false, &self.device, &self.stop);
-        let alone = (0..judges).map(look).collect::<Result<Vec<_>>>()?;
-        Ok((sum(&alone), alone))
+        let alone = (0..judges).map(|net| look(net).map(Arc::new)).collect::<Result<Vec<_>>>()?;
+        Ok((sum(alone.iter().map(Arc::as_ref)), alone))
     }
 
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
@@ -392,7 +393,8 @@ impl Trainer {
             scene.scan(0, View::Plain)
         }?;
         let others = (1..judges).map(|net| scene.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
-        let seen = sum([&first].into_iter().chain(&others).map(Arc::as_ref));
+        let alone: Vec<Arc<Scan>> = [first.clone()].into_iter().chain(others).collect();
+        let seen = sum(alone.iter().map(Arc::as_ref));
         let grown =
             wants_tree.then(|| self.tree.grow(&self.classes, &first, &self.train.given)).transpose()?;
         let held_out = self.held_out.as_ref().map(|held_out| self.judge(&held_out.loader)).transpose()?;
@@ -412,10 +414,12 @@ impl Trainer {
         }
         self.position.changes.enter(&mut record);
         let beliefs = self.card.beliefs;
-        self.train.enter(&seen, self.position.epoch, beliefs)?;
-        if let (Some(shown), Some((scan, _))) = (&mut self.held_out, &held_out) {
+        let look = Look { together: &seen, alone: &alone };
+        self.train.enter(look, self.position.epoch, plan.warming_up, beliefs)?;
+        if let (Some(shown), Some((scan, alone))) = (&mut self.held_out, &held_out) {
             // Hosts never see these samples, so what is believed of them is what is predicted.
-            shown.enter(scan, self.position.epoch, Beliefs::Predictions)?;
+            let look = Look { together: scan, alone };
+            shown.enter(look, self.position.epoch, plan.warming_up, Beliefs::Predictions)?;
             record.validation_accuracy = accuracy(&scan.predictions(), &shown.given);
         }
         self.train.compare(&seen.predictions(), &mut record);
@@ -453,9 +457,16 @@ impl Trainer {
         Ledger::merge(&parts)
     }
 
-    /// The verdict on every sample of the data as it came.
-    pub fn verdicts(&self) -> Result<Vec<Verdict>> {
-        self.ledger()?.verdicts(&self.settings.verdict)
+    /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
+    pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
+        let ledger = self.ledger()?;
+        let model = ledger.latent()?;
+        let verdicts = ledger.verdicts_by(model.as_ref(), &self.settings.verdict)?;
+        let estimate = match (&model, ledger.predictions()) {
+            (Some(model), Some(p)) => Some(NoiseEstimate::new(p, ledger.given(), ledger.classes(), model)?),
+            _ => None,
+        };
+        Ok((verdicts, estimate))
     }
 
     /// What is predicted for the samples of the test set, or nothing without one.

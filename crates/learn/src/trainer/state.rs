@@ -27,9 +27,11 @@ fn below<T>(map: &mut BTreeMap<String, T>, prefix: &str) -> BTreeMap<String, T> 
 }
 
 fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()> {
-    let (epochs, [targets, clean, losses]) = shown.ledger.arrays();
+    let ((epochs, looks), [targets, clean, losses, predictions]) = shown.ledger.arrays();
     contents.put(&format!("{name}/epochs"), &epochs)?;
-    for (part, array) in [("targets", targets), ("clean", clean), ("losses", losses)] {
+    contents.put(&format!("{name}/looks"), &looks)?;
+    let arrays = [("targets", targets), ("clean", clean), ("losses", losses), ("predictions", predictions)];
+    for (part, array) in arrays {
         contents.floats.insert(format!("{name}/{part}"), array);
     }
     Ok(())
@@ -37,9 +39,10 @@ fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()>
 
 fn restore_ledger(contents: &mut Contents, name: &str, shown: &mut Shown) -> Result<()> {
     let epochs: Vec<u64> = contents.get(&format!("{name}/epochs"))?;
+    let looks: Option<u32> = contents.get(&format!("{name}/looks"))?;
     let mut take = |part: &str| contents.take_floats(&format!("{name}/{part}"));
-    let arrays = [take("targets")?, take("clean")?, take("losses")?];
-    shown.ledger.restore(&epochs, arrays)
+    let arrays = [take("targets")?, take("clean")?, take("losses")?, take("predictions")?];
+    shown.ledger.restore((&epochs, looks), arrays)
 }
 
 impl Trainer {

@@ -12,6 +12,7 @@ use negscale::taxonomy::{LearntSettings, class_means};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::{Dataset, Loader, LoaderSettings};
 use negscale_report::EpochRecord;
+use std::sync::Arc;
 
 /// Where the class tree comes from.
 #[derive(Debug, Clone)]
@@ -81,6 +82,28 @@ pub struct Task {
     pub noise: Option<String>,
 }
 
+/// What the judging networks say of a set.
+#[derive(Clone, Copy)]
+pub(super) struct Look<'a> {
+    /// The sum of their logits.
+    pub together: &'a Scan,
+    /// Each of them.
+    pub alone: &'a [Arc<Scan>],
+}
+
+impl Look<'_> {
+    /// The mean of their probabilities.
+    fn mean_probabilities(&self) -> Vec<f32> {
+        let mut mean = vec![0.0; self.together.logits.len()];
+        for scan in self.alone {
+            mean.iter_mut().zip(scan.probabilities()).for_each(|(sum, p)| *sum += p);
+        }
+        let count = self.alone.len() as f32;
+        mean.iter_mut().for_each(|p| *p = (*p / count).min(1.0));
+        mean
+    }
+}
+
 /// A set with its loader.
 pub(super) struct Shown {
     pub loader: Loader,
@@ -113,14 +136,15 @@ impl Shown {
         self.given.len()
     }
 
-    /// Enters what a scan after an epoch says into the ledger.
-    pub fn enter(&mut self, scan: &Scan, epoch: usize, beliefs: Beliefs) -> Result<()> {
+    /// Enters into the ledger what the judging networks say after an epoch, together and each alone. Predictions of a warm-up
+    /// count only until it is over.
+    pub fn enter(&mut self, look: Look, epoch: usize, warming_up: bool, beliefs: Beliefs) -> Result<()> {
         self.ledger.begin_epoch(epoch as u64)?;
-        self.ledger.record_losses(Samples::All, &scan.losses(&self.given))?;
+        self.ledger.record_losses(Samples::All, &look.together.losses(&self.given))?;
         if beliefs == Beliefs::Predictions {
-            self.ledger.set_targets(Samples::All, &scan.probabilities())?;
+            self.ledger.set_targets(Samples::All, &look.together.probabilities())?;
         }
-        Ok(())
+        self.ledger.record_predictions(&look.mean_probabilities(), warming_up)
     }
 
     /// Compares predictions with labels as given and with the truth.

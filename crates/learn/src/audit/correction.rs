@@ -1,0 +1,52 @@
+//! `corrected.csv`: the labels as they would be if the audit were believed.
+//!
+//! Columns: `index, path, label, given, changed`, a row for every sample in the order of the data. `label` is the suggestion where
+//! the label is flagged and the suggestion differs from it, else the label as given; `changed` is `true` or `false`. The file can be
+//! trained on (`--labels corrected.csv`), so all text is written as it is: open it in a spreadsheet only if the names of
+//! classes are your own.
+
+use super::Audit;
+use super::table::system;
+use crate::{Error, Result};
+use negscale_whole::write_whole;
+use std::io::{self, Write};
+use std::path::Path;
+
+impl Audit {
+    /// The labels to train on, in the order of samples.
+    pub fn corrected(&self) -> Vec<u32> {
+        let mut labels = vec![0; self.findings.len()];
+        for finding in &self.findings {
+            let verdict = &finding.verdict;
+            labels[finding.index] = if finding.flag { verdict.suggested } else { verdict.given };
+        }
+        labels
+    }
+
+    /// Writes the corrected labels, whole or not at all; `path_of` tells where a sample is from, if it has a place.
+    pub fn save_corrected(
+        &self,
+        to: impl AsRef<Path>,
+        path_of: impl Fn(usize) -> Option<String>,
+    ) -> Result<()> {
+        let to = to.as_ref();
+        write_whole(to, |file| self.write_corrected(file, path_of))
+            .map_err(|source| Error::File { path: to.to_owned(), source })
+    }
+
+    fn write_corrected(&self, to: impl Write, path_of: impl Fn(usize) -> Option<String>) -> io::Result<()> {
+        let mut given = vec![0; self.findings.len()];
+        self.findings.iter().for_each(|finding| given[finding.index] = finding.verdict.given);
+        let mut table = csv::Writer::from_writer(to);
+        table.write_record(["index", "path", "label", "given", "changed"]).map_err(system)?;
+        for (index, (label, given)) in self.corrected().into_iter().zip(given).enumerate() {
+            let name = |class: u32| self.class_names[class as usize].as_str();
+            let path = path_of(index).unwrap_or_default();
+            let changed = if label == given { "false" } else { "true" };
+            let row =
+                [index.to_string().as_str(), &path, name(label), name(given), changed].map(str::to_owned);
+            table.write_record(row).map_err(system)?;
+        }
+        table.flush()
+    }
+}

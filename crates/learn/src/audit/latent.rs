@@ -1,0 +1,249 @@
+//! How probable each given label is, by a model of hidden true labels.
+//!
+//! Sample $i$ has a prediction $p_i$ (probabilities of $C$ classes) and a given label $g_i$. Its true label $y$ is hidden; the given
+//! one is drawn from it by a transition matrix $T$:
+//!
+//! $$ q_i(y) \propto p_i(y)^\tau, \qquad P(g_i \mid x_i) = \sum_y q_i(y)\, T_{y g_i}, \qquad
+//!    r_i(y) = \frac{q_i(y)\, T_{y g_i}}{\sum_c q_i(c)\, T_{c g_i}}. $$
+//!
+//! $T$ and the exponent $\tau$ maximise the likelihood of the given labels: $T$ by expectation and maximisation (a pseudo-count of
+//! one on the diagonal and one spread over the rest of each row), $\tau$ on a grid. The exponent calibrates: networks trained
+//! on wrong labels are too unsure, those that learnt by heart too sure. The **score** is $1 - r_i(g_i)$, the probability that the given
+//! label is wrong. Unlike $1 - p_i(g_i)$ it knows which confusions are frequent, and that a doubtful sample of a class that is hardly ever
+//! mistaken deserves trust.
+//!
+//! A label that differs because the sample itself is ambiguous to the networks is explained by $q$, not by $T$. Hence the mean score
+//! is a careful reading of the noise rate: hardly above 0 for clean labels, too small where people err on what networks find hard.
+//!
+//! Of every prediction the [`KEPT`] largest entries and that of the given label are kept: the others weigh next to nothing.
+
+use crate::{Error, Result};
+use rayon::prelude::*;
+
+/// Entries of a prediction that are kept beside that of the given label.
+pub const KEPT: usize = 12;
+/// Exponents tried.
+const EXPONENTS: [f64; 8] = [0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6];
+/// Probabilities below this are taken for this: a sum of a few `f32`s says no more.
+const LEAST: f64 = 1e-12;
+/// Rounds for each exponent, which begins where its neighbour ended; and for the best one.
+const ROUNDS: (usize, usize) = (8, 25);
+/// Samples at a time: sums are made within these, then over them, whatever the number of threads.
+const CHUNK: usize = 4096;
+
+/// One entry of a prediction.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    class: u32,
+    /// Natural logarithm of the probability, then the calibrated probability.
+    value: f64,
+}
+
+/// The fitted model.
+#[derive(Debug, Clone)]
+pub struct Latent {
+    classes: usize,
+    given: Vec<u32>,
+    /// Entries of all samples, the given label's first.
+    entries: Vec<Entry>,
+    /// Where each sample's entries begin, and the end.
+    starts: Vec<usize>,
+    exponent: f64,
+    /// $T$, a row for every true class.
+    transition: Vec<f64>,
+}
+
+/// What a round adds up.
+struct Sums {
+    /// $\sum_i r_i(y)$ by true and given class.
+    joint: Vec<f64>,
+    likelihood: f64,
+}
+
+impl Latent {
+    /// Fits the model to predictions (N x C) and given labels.
+    pub fn fit(predictions: &[f32], given: &[u32], classes: usize) -> Result<Self> {
+        check(predictions, given, classes)?;
+        let (logs, starts) = keep(predictions, given, classes);
+        let mut model = Self {
+            classes,
+            given: given.to_vec(),
+            entries: Vec::new(),
+            starts,
+            exponent: 1.0,
+            transition: first(classes),
+        };
+        if given.is_empty() || classes < 2 {
+            model.entries = logs;
+            model.entries.iter_mut().for_each(|entry| entry.value = 1.0);
+            return Ok(model);
+        }
+        let (mut best, mut begin) = (None::<(f64, Self)>, model.transition.clone());
+        for exponent in EXPONENTS {
+            model.set_exponent(&logs, exponent);
+            model.transition = begin;
+            let mut likelihood = f64::NEG_INFINITY;
+            for _ in 0..ROUNDS.0 {
+                likelihood = model.round(|_| 1.0);
+            }
+            begin = model.transition.clone();
+            if best.as_ref().is_none_or(|(most, _)| likelihood > *most) {
+                best = Some((likelihood, model.clone()));
+            } else {
+                break; // the likelihood has one peak
+            }
+        }
+        if let Some((_, best)) = best {
+            model = best;
+        }
+        for _ in 0..ROUNDS.1 {
+            model.round(|_| 1.0);
+        }
+        Ok(model)
+    }
+
+    fn set_exponent(&mut self, logs: &[Entry], exponent: f64) {
+        self.exponent = exponent;
+        self.entries = logs.to_vec();
+        for bounds in self.starts.windows(2) {
+            let row = &mut self.entries[bounds[0]..bounds[1]];
+            let most = row.iter().map(|entry| entry.value).fold(f64::NEG_INFINITY, f64::max);
+            let mut sum = 0.0;
+            for entry in row.iter_mut() {
+                entry.value = (exponent * (entry.value - most)).exp();
+                sum += entry.value;
+            }
+            row.iter_mut().for_each(|entry| entry.value /= sum);
+        }
+    }
+
+    /// A sample's entries, each with its part of the likelihood, and the sum of these.
+    fn parts(&self, sample: usize) -> (impl Iterator<Item = (usize, f64)>, f64) {
+        let given = self.given[sample] as usize;
+        let part = move |entry: &Entry| {
+            let class = entry.class as usize;
+            (class, entry.value * self.transition[class * self.classes + given])
+        };
+        let row = &self.entries[self.starts[sample]..self.starts[sample + 1]];
+        let sum: f64 = row.iter().map(|entry| part(entry).1).sum();
+        (row.iter().map(part), sum)
+    }
+
+    /// One round of expectation and maximisation, samples weighted; gives the mean log-likelihood before it.
+    fn round(&mut self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let sums = self.add_up(&weight);
+        let classes = self.classes;
+        let spread = 1.0 / (classes - 1) as f64;
+        for (class, row) in sums.joint.chunks(classes).enumerate() {
+            let total: f64 = row.iter().sum::<f64>() + 2.0;
+            let into = &mut self.transition[class * classes..(class + 1) * classes];
+            for (given, (t, sum)) in into.iter_mut().zip(row).enumerate() {
+                *t = (sum + if given == class { 1.0 } else { spread }) / total;
+            }
+        }
+        sums.likelihood / self.given.len() as f64
+    }
+
+    fn add_up(&self, weight: &(impl Fn(usize) -> f64 + Sync)) -> Sums {
+        let cells = self.classes * self.classes;
+        let samples: Vec<usize> = (0..self.given.len()).collect();
+        let of_chunk = |chunk: &[usize]| {
+            let mut sums = Sums { joint: vec![0.0; cells], likelihood: 0.0 };
+            for &sample in chunk {
+                let (parts, sum) = self.parts(sample);
+                let weight = weight(sample);
+                let given = self.given[sample] as usize;
+                for (class, part) in parts {
+                    sums.joint[class * self.classes + given] += weight * part / sum;
+                }
+                sums.likelihood += weight * sum.ln();
+            }
+            sums
+        };
+        let all: Vec<Sums> = samples.par_chunks(CHUNK).map(of_chunk).collect();
+        all.into_iter().fold(Sums { joint: vec![0.0; cells], likelihood: 0.0 }, |mut total, sums| {
+            total.joint.iter_mut().zip(sums.joint).for_each(|(total, part)| *total += part);
+            total.likelihood += sums.likelihood;
+            total
+        })
+    }
+
+    /// The probability that each given label is wrong.
+    pub fn scores(&self) -> Vec<f64> {
+        let score = |sample| {
+            let (parts, sum) = self.parts(sample);
+            // Without subtraction: of two labels that are surely wrong, one is more so.
+            let others: f64 = parts.skip(1).map(|(_, part)| part).sum();
+            (others / sum).clamp(0.0, 1.0)
+        };
+        (0..self.given.len()).into_par_iter().with_min_len(256).map(score).collect()
+    }
+
+    /// The mean score of the samples with a weight, after some more rounds on them alone.
+    pub(super) fn rate_among(&self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let mut model = self.clone();
+        for _ in 0..if self.classes > 1 { 3 } else { 0 } {
+            model.round(&weight);
+        }
+        let (sum, total) = (model.scores().iter().enumerate())
+            .fold((0.0, 0.0), |(sum, total), (i, score)| (sum + weight(i) * score, total + weight(i)));
+        if total > 0.0 { sum / total } else { 0.0 }
+    }
+
+    /// The exponent $\tau$ that was chosen.
+    pub fn exponent(&self) -> f64 {
+        self.exponent
+    }
+
+    /// $T$, C x C: a row for every true class, the probabilities of given ones.
+    pub fn transition(&self) -> &[f64] {
+        &self.transition
+    }
+}
+
+/// The matrix that rounds begin with: most labels are right.
+fn first(classes: usize) -> Vec<f64> {
+    let other = if classes > 1 { 0.2 / (classes - 1) as f64 } else { 0.0 };
+    let cell =
+        |at: usize| if at / classes == at % classes { if classes > 1 { 0.8 } else { 1.0 } } else { other };
+    (0..classes * classes).map(cell).collect()
+}
+
+/// Logarithms of the entries that are kept, and where each sample's begin.
+fn keep(predictions: &[f32], given: &[u32], classes: usize) -> (Vec<Entry>, Vec<usize>) {
+    let rows: Vec<Vec<Entry>> = predictions
+        .par_chunks(classes.max(1))
+        .zip(given)
+        .with_min_len(256)
+        .map(|(row, &given)| {
+            let mut others: Vec<u32> = (0..classes as u32).filter(|&class| class != given).collect();
+            if others.len() > KEPT {
+                let order = |a: &u32, b: &u32| row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b));
+                others.select_nth_unstable_by(KEPT - 1, order);
+                others.truncate(KEPT);
+            }
+            let entry = |class: u32| Entry { class, value: f64::from(row[class as usize]).max(LEAST).ln() };
+            std::iter::once(given).chain(others).map(entry).collect()
+        })
+        .collect();
+    let mut starts = Vec::with_capacity(rows.len() + 1);
+    starts.push(0);
+    for row in &rows {
+        starts.push(starts[starts.len() - 1] + row.len());
+    }
+    (rows.into_iter().flatten().collect(), starts)
+}
+
+/// Refuses what is no prediction of these labels.
+pub(super) fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
+    let problem = if given.len().checked_mul(classes) != Some(predictions.len()) {
+        format!("{} numbers for {} samples of {classes} classes", predictions.len(), given.len())
+    } else if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
+        format!("label {} of sample {at} names no class: there are {classes}", given[at])
+    } else if let Some(at) = predictions.iter().position(|p| !(0.0..=1.0).contains(p)) {
+        format!("sample {} has {}, which is outside [0, 1]", at / classes, predictions[at])
+    } else {
+        return Ok(());
+    };
+    Err(Error::Samples { what: "predictions", problem })
+}
