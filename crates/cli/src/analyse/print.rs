@@ -184,6 +184,9 @@ fn print_theory(analysis: &Analysis) -> Result<()> {
             number(bound.epsilon),
             bound.within.map_or("none".into(), |share| format!("{:.1} %", 100.0 * share))
         );
+        if bound.epsilon.is_some_and(|epsilon| epsilon >= 2.0) {
+            say!("  (no two unit vectors are further apart than 2, so a bound above that says nothing)");
+        }
         say!(
             "Theorem: errors {:.4} and {:.4} (clean run) differ by {:.4}; smallest clean margin {:.4} ({:.1} % above 0), so the bound is {}",
             bound.error_run,
