@@ -18,8 +18,10 @@ mod journal;
 mod matrix;
 mod number;
 mod page;
+pub mod plot;
 mod record;
 mod run;
+mod scale;
 mod summary;
 mod thumbnail;
 
@@ -30,5 +32,6 @@ pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
+pub use scale::Scale;
 pub use summary::{Figure, SummaryRow, TestAccuracy, summarise};
 pub use thumbnail::Thumbnail;
