@@ -72,6 +72,55 @@ pub enum Error {
         /// What the encoder said.
         source: png::EncodingError,
     },
+    /// A row of a table has not as many cells as there are columns.
+    #[error(
+        "the table `{table}` has {columns} columns, but a row of {given} cells was given: pass one cell per column"
+    )]
+    Row {
+        /// Title of the table.
+        table: String,
+        /// Number of columns.
+        columns: usize,
+        /// Number of cells given.
+        given: usize,
+    },
+    /// A folder holds no run.
+    #[error("{}: there is no run (no settings.toml); name the folder of one", folder.display())]
+    NoRun {
+        /// Which folder.
+        folder: PathBuf,
+    },
+    /// A run has no results yet.
+    #[error(
+        "{}: the run is not finished ({done} of {epochs} epochs are recorded); run its command again to go on",
+        folder.display()
+    )]
+    Unfinished {
+        /// Which folder.
+        folder: PathBuf,
+        /// Epochs on record.
+        done: u64,
+        /// Epochs it is to have.
+        epochs: u64,
+    },
+    /// A file is not what a run writes.
+    #[error("{}: {problem}. The run is damaged: make it again with --fresh, or restore the file", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A run has no such figure.
+    #[error("{}: the run has no figure `{name}`; it has {known}", folder.display())]
+    Figure {
+        /// Which run.
+        folder: PathBuf,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// The page could not be put together.
     #[error("the report could not be put together: {0}. This is a defect, please report it")]
     Template(#[from] askama::Error),

@@ -9,7 +9,11 @@
 //! The page is one file that needs no network and no script. Its templates (`templates/`) are compiled in and escape
 //! every text they are given: a class called `<script>` stays a class called `<script>`. A content security policy in
 //! the page forbids scripts and the network once more, should an escape ever be forgotten.
+//!
+//! Over several runs: [`Outcome`] reads what a finished run left, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
+//! is written as text, CSV, Markdown and LaTeX.
 
+pub mod aggregate;
 mod chart;
 mod error;
 mod events;
@@ -17,21 +21,26 @@ mod histogram;
 mod journal;
 mod matrix;
 mod number;
+mod outcome;
 mod page;
 pub mod plot;
 mod record;
 mod run;
 mod scale;
 mod summary;
+pub mod table;
 mod thumbnail;
 
+pub use aggregate::{Paired, Sample};
 pub use error::{Error, Result};
 pub use events::{encode_events, write_events};
 pub use histogram::Separation;
 pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
+pub use outcome::Outcome;
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
 pub use scale::Scale;
 pub use summary::{Figure, SummaryRow, TestAccuracy, summarise};
+pub use table::Table;
 pub use thumbnail::Thumbnail;

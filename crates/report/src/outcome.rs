@@ -1,0 +1,262 @@
+//! What a finished run left in its folder, for comparing runs.
+//!
+//! `settings.toml` says what was run and, under `[provenance]`, on what; `results.json` holds its figures. Records of single
+//! epochs (`metrics.jsonl`) are read only when asked for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use toml::{Table, Value};
+
+use crate::error::{Error, Result};
+use crate::journal::read_metrics;
+use crate::record::EpochRecord;
+
+const SETTINGS: &str = "settings.toml";
+const RESULTS: &str = "results.json";
+const METRICS: &str = "metrics.jsonl";
+
+/// A finished run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Training method.
+    pub host: String,
+    /// What was added to its loss; `none` for nothing.
+    pub plugin: String,
+    /// Network.
+    pub net: String,
+    /// Data, by name or path.
+    pub data: String,
+    /// Noise that was laid over it, as in the settings.
+    pub noise: String,
+    /// Seed of that noise.
+    pub noise_seed: u64,
+    /// Seed of training.
+    pub seed: u64,
+    /// Passes over the data.
+    pub epochs: u64,
+    /// Share of labels that noise changed, if any was laid over the data.
+    pub noise_achieved: Option<f64>,
+    /// How that noise is defined, in words.
+    pub noise_convention: Option<String>,
+    /// Every number of `results.json` by its name; what was not measured is not there.
+    pub figures: BTreeMap<String, f64>,
+    /// The same of the baseline that was trained beside it, if one was.
+    pub baseline: BTreeMap<String, f64>,
+    /// Version of the program.
+    pub version: String,
+    /// What it ran on.
+    pub hardware: String,
+    /// When it began, in seconds since 1970.
+    pub started: Option<u64>,
+    /// All settings, without provenance.
+    pub settings: Table,
+}
+
+impl Outcome {
+    /// Reads the folder of a finished run.
+    ///
+    /// # Errors
+    /// [`Error::NoRun`]: there is no run; [`Error::Unfinished`]: it has no results yet; [`Error::Damaged`]: a file is not
+    /// what a run writes; [`Error::Io`]: the system cannot read.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(SETTINGS);
+        let Some(text) = read_if_there(&path)? else { return Err(Error::NoRun { folder: folder.into() }) };
+        let mut settings: Table = text.parse().map_err(|error: toml::de::Error| {
+            damaged(&path, format!("it is no TOML ({})", error.message().trim()))
+        })?;
+        let origin = match settings.remove("provenance") {
+            Some(Value::Table(origin)) => origin,
+            _ => return Err(damaged(&path, "it has no table [provenance]")),
+        };
+        let text = |key: &str| match settings.get(key) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            _ => Err(damaged(&path, format!("`{key}` is missing or no text"))),
+        };
+        let whole = |key: &str| {
+            let number = settings.get(key).and_then(Value::as_integer);
+            let number = number.and_then(|number| u64::try_from(number).ok());
+            number.ok_or_else(|| damaged(&path, format!("`{key}` is missing or no whole number")))
+        };
+        let said = |key: &str| origin.get(key).and_then(Value::as_str).map(str::to_owned);
+        let epochs = whole("epochs")?;
+        let results = folder.join(RESULTS);
+        let Some(json) = read_if_there(&results)? else {
+            let done = read_metrics(&folder.join(METRICS)).map_or(0, |reading| reading.records.len() as u64);
+            return Err(Error::Unfinished { folder: folder.into(), done, epochs });
+        };
+        let json: Json = serde_json::from_str(&json)
+            .map_err(|error| damaged(&results, format!("it is no JSON ({error})")))?;
+        // Runs of older versions have no stamp in their results.
+        let stamps = (json.get("run").and_then(Json::as_str), said("run"));
+        if stamps.0.is_some_and(|run| stamps.1.as_deref() != Some(run)) {
+            return Err(damaged(&results, "it belongs to another run than settings.toml beside it"));
+        }
+        let figures = numbers(&json).filter(|figures| !figures.is_empty());
+        let figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
+        Ok(Self {
+            folder: folder.into(),
+            host: text("host")?,
+            plugin: text("plugin")?,
+            net: text("net")?,
+            data: text("data")?,
+            noise: text("noise")?,
+            noise_seed: whole("noise_seed")?,
+            seed: whole("seed")?,
+            epochs,
+            noise_achieved: origin.get("noise_achieved").and_then(number),
+            noise_convention: said("noise_convention"),
+            figures,
+            baseline: json.get("baseline").and_then(numbers).unwrap_or_default(),
+            version: said("version").unwrap_or_default(),
+            hardware: said("hardware").unwrap_or_default(),
+            started: origin.get("started").and_then(Value::as_integer).and_then(|at| u64::try_from(at).ok()),
+            settings,
+        })
+    }
+
+    /// Host and plug-in, for people.
+    #[must_use]
+    pub fn method(&self) -> String {
+        if self.plugin == "none" { self.host.clone() } else { format!("{} + {}", self.host, self.plugin) }
+    }
+
+    /// A figure by its name.
+    ///
+    /// # Errors
+    /// The run has none of that name, or it was not measured.
+    pub fn figure(&self, name: &str) -> Result<f64> {
+        self.figures.get(name).copied().ok_or_else(|| Error::Figure {
+            folder: self.folder.clone(),
+            name: name.into(),
+            known: self.figures.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// A setting by its path, such as `epochs` or `negscale.lambda`; text without its quotes.
+    #[must_use]
+    pub fn setting(&self, path: &str) -> Option<String> {
+        let mut parts = path.split('.');
+        let first = self.settings.get(parts.next()?)?;
+        let value = parts.try_fold(first, |value, part| value.as_table()?.get(part))?;
+        Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    }
+
+    /// The records of its epochs.
+    ///
+    /// # Errors
+    /// `metrics.jsonl` cannot be read.
+    pub fn records(&self) -> Result<Vec<EpochRecord>> {
+        Ok(read_metrics(&self.folder.join(METRICS))?.records)
+    }
+}
+
+fn damaged(path: &Path, problem: impl Into<String>) -> Error {
+    Error::Damaged { path: path.into(), problem: problem.into() }
+}
+
+fn read_if_there(path: &Path) -> Result<Option<String>> {
+    match std::fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| damaged(path, "it is no text")),
+        // A file where a folder should be has no files inside either.
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(Error::io(path, error)),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+}
+
+fn numbers(json: &Json) -> Option<BTreeMap<String, f64>> {
+    let all = json.as_object()?.iter();
+    Some(all.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS_TEXT: &str = r#"
+data = "cifar10-embeddings"
+noise = "sym:0.5"
+noise_seed = 3
+host = "rolr"
+plugin = "negscale"
+net = "mlp"
+epochs = 2
+seed = 7
+
+[negscale]
+lambda = 0.5
+
+[provenance]
+run = "abc"
+version = "0.1.0"
+hardware = "a machine"
+noise_achieved = 0.45
+noise_convention = "symmetric"
+started = 1794804889
+"#;
+    const RESULTS_TEXT: &str = r#"{"run": "abc", "method": "rolr + negscale", "test_last": 0.5, "flagged": 12, "fit_clean": null,
+        "baseline": {"test_last": 0.25}}"#;
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_finished_run_is_read_whole() {
+        let metrics = r#"{"epoch":0,"seconds":1,"learning_rate":0.1,"losses":{}}"#;
+        let folder = folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, RESULTS_TEXT), (METRICS, metrics)]);
+        let run = Outcome::read(folder.path()).unwrap();
+        assert_eq!(
+            (run.method().as_str(), run.seed, run.noise_seed, run.epochs),
+            ("rolr + negscale", 7, 3, 2)
+        );
+        assert_eq!((run.noise.as_str(), run.noise_achieved), ("sym:0.5", Some(0.45)));
+        assert_eq!((run.figure("test_last").unwrap(), run.figure("flagged").unwrap()), (0.5, 12.0));
+        assert_eq!(run.baseline["test_last"], 0.25);
+        assert_eq!(run.setting("negscale.lambda").as_deref(), Some("0.5"));
+        assert_eq!((run.setting("data").as_deref(), run.setting("x.y")), (Some("cifar10-embeddings"), None));
+        assert_eq!(run.records().unwrap().len(), 1);
+        let error = run.figure("fit_clean").unwrap_err().to_string();
+        assert!(error.contains("`fit_clean`") && error.contains("test_last"), "{error}");
+    }
+
+    #[test]
+    fn an_unfinished_run_a_damaged_one_and_none_are_told_apart() {
+        let metrics = r#"{"epoch":0,"seconds":1,"learning_rate":0.1,"losses":{}}"#;
+        let unfinished = folder(&[(SETTINGS, SETTINGS_TEXT), (METRICS, metrics)]);
+        assert!(matches!(
+            Outcome::read(unfinished.path()),
+            Err(Error::Unfinished { done: 1, epochs: 2, .. })
+        ));
+        assert!(matches!(Outcome::read(folder(&[]).path()), Err(Error::NoRun { .. })));
+        assert!(matches!(Outcome::read(Path::new("not/there")), Err(Error::NoRun { .. })));
+        let damages = [
+            [(SETTINGS, "data = "), (RESULTS, RESULTS_TEXT)],
+            [(SETTINGS, "host = \"rolr\""), (RESULTS, RESULTS_TEXT)],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{\"test_last\": 0.")],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "[]")],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{}")],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{\"run\": \"other\", \"test_last\": 0.5}")],
+        ];
+        for files in damages {
+            let folder = folder(&files);
+            let found = Outcome::read(folder.path());
+            assert!(matches!(found, Err(Error::Damaged { .. })), "{files:?}: {found:?}");
+        }
+    }
+}
