@@ -19,6 +19,7 @@ mod methods;
 mod noise;
 mod paragraph;
 mod predict;
+mod report;
 mod settings;
 mod source;
 mod table;
@@ -49,6 +50,7 @@ enum Verb {
     Noise(noise::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
+    Report(report::Arguments),
     Methods(methods::Arguments),
     #[command(subcommand)]
     Config(config::Config),
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Noise(arguments) => noise::run(arguments),
         Verb::Eval(arguments) => eval::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Report(arguments) => report::run(arguments),
         Verb::Methods(arguments) => methods::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),

@@ -15,6 +15,7 @@
 
 pub mod aggregate;
 mod chart;
+mod compare;
 mod error;
 mod events;
 mod histogram;
@@ -32,6 +33,7 @@ pub mod table;
 mod thumbnail;
 
 pub use aggregate::{Paired, Sample};
+pub use compare::Comparison;
 pub use error::{Error, Result};
 pub use events::{encode_events, write_events};
 pub use histogram::Separation;
