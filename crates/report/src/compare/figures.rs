@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::groups::{Group, Groups, point_of, short, variant};
-use super::pairs::Match;
+use super::pairs::{Match, is_host_of};
 use crate::aggregate::{CONFIDENCE, Sample};
 use crate::plot::{
     BarGroup, Bars, Caption, Curves, Difference, Differences, Grid, Plot, Point, Positions, Rule, Series,
@@ -15,6 +15,8 @@ use crate::scale::Scale;
 pub(super) const MAIN: &str = "test_last10";
 /// More series than this are spread over several plots.
 const MOST_SERIES: usize = 6;
+/// More categories than this are not readable.
+const MOST_CATEGORIES: usize = 10;
 /// More plots of one kind than this are not drawn.
 const MOST_FACETS: usize = 12;
 
@@ -95,8 +97,13 @@ pub(super) fn ablations(groups: &Groups) -> Vec<Plot> {
     if variants.len() < 3 {
         return Vec::new();
     }
-    let parts = Groups::facets(&groups.groups, |g| groups.name_without(g, &["plugin"]));
-    let parts: Vec<_> = parts.into_iter().filter(|(_, members)| members.len() > 1).collect();
+    let mut parts = Groups::facets(&groups.groups, |g| groups.name_without(g, &["plugin"]));
+    // The host alone has none of the plug-in's settings, and so belongs to every part that it agrees with.
+    for (_, members) in parts.iter_mut().filter(|(_, members)| find(members, "plugin", "none").is_none()) {
+        let host = groups.groups.iter().find(|host| members.iter().all(|member| is_host_of(host, member)));
+        members.extend(host);
+    }
+    parts.retain(|(_, members)| members.len() > 2);
     let draw = |(number, parts): (usize, &[(String, Vec<&Group>)])| {
         let bar = |(name, members): &(String, Vec<&Group>)| BarGroup {
             name: if name.is_empty() { "test accuracy".to_owned() } else { name.clone() },
@@ -230,18 +237,24 @@ const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
 /// Curves of all groups side by side.
 pub(super) fn by_epoch(groups: &Groups) -> Vec<Plot> {
     let is_many = groups.groups.len() > MOST_SERIES;
+    let numeric = groups.numeric();
+    // What numeric settings do is the matter of other plots, where their number would be too much here.
+    let left_out: Vec<&str> =
+        ["host", "plugin"].into_iter().chain(numeric.iter().map(|(key, _)| *key)).collect();
     let mut plots = Vec::new();
     for (title, note, axis, scale, get, is_main) in BY_EPOCH {
         if is_many && !is_main {
             continue;
         }
         let facets = if is_many {
-            Groups::facets(&groups.groups, |g| groups.name_without(g, &["host", "plugin"]))
+            Groups::facets(&groups.groups, |g| groups.name_without(g, &left_out))
         } else {
             vec![(String::new(), groups.groups.iter().collect())]
         };
-        for (part, members) in facets.into_iter().take(MOST_FACETS) {
-            let name = |group: &Group| if is_many { group.method.clone() } else { group.label.clone() };
+        for (part, members) in facets.into_iter().filter(|f| f.1.len() <= 2 * MOST_SERIES).take(MOST_FACETS) {
+            let name = |group: &Group| {
+                if is_many && numeric.is_empty() { group.method.clone() } else { group.label.clone() }
+            };
             let epochs: BTreeSet<u64> =
                 members.iter().flat_map(|g| &g.runs).flat_map(|run| &run.records).map(|r| r.epoch).collect();
             let mean = |group: &Group, epoch: u64| {
@@ -299,32 +312,49 @@ pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
         let place = format!("/{whose}/similarity/{kind}/{relation}/normalised");
         group.runs.iter().filter_map(|run| run.analysis.as_ref()?.pointer(&place)?.as_f64()).collect()
     };
-    let draw = |(title, note, kind): (&str, &str, &str)| {
-        let bar = |(relation, name): (&str, &str)| BarGroup {
-            name: name.to_owned(),
-            points: analysed.iter().map(|group| point_of(&read(group, "run", kind, relation))).collect(),
-        };
-        let rule = |(number, (relation, name)): (usize, (&str, &str))| {
-            let values = analysed.iter().flat_map(|g| read(g, "clean", kind, relation).values().to_vec());
-            Some(Rule {
-                name: format!("{name}, clean run"),
-                value: values.collect::<Sample>().mean()?,
-                group: number,
-            })
-        };
-        let bars = Bars {
-            caption: Caption::new(
-                title,
-                format!("{note} Mean of (1 + cosine) / 2."),
-                "",
-                "normalised similarity",
-            ),
-            scale: Scale::Plain,
-            categories: analysed.iter().map(|group| group.label.clone()).collect(),
-            groups: RELATIONS.into_iter().map(bar).collect(),
-            rules: RELATIONS.into_iter().enumerate().filter_map(rule).collect(),
-        };
-        bars.draw()
+    // By method, where there is more than one and noise differs.
+    let has_noise = groups.keys.iter().any(|key| key == "noise");
+    let parts = if has_noise {
+        let parts = Groups::facets(analysed, |group| group.method.clone());
+        let left_out: &[&str] = if parts.len() > 1 { &["host", "plugin"] } else { &[] };
+        let named = |group: &&Group| groups.name_without(group, left_out);
+        parts
+            .into_iter()
+            .map(|(part, members)| (part, members.iter().map(named).collect(), members))
+            .collect()
+    } else {
+        vec![(String::new(), analysed.iter().map(|group| group.label.clone()).collect::<Vec<_>>(), analysed)]
     };
-    PAIRS.into_iter().filter_map(draw).collect()
+    let parts: Vec<_> = parts.into_iter().filter(|part| part.2.len() <= MOST_CATEGORIES).collect();
+    let is_one = parts.len() == 1;
+    let draw =
+        |(title, note, kind): (&str, &str, &str), part: &str, names: &[String], analysed: &[&Group]| {
+            let bar = |(relation, name): (&str, &str)| BarGroup {
+                name: name.to_owned(),
+                points: analysed.iter().map(|group| point_of(&read(group, "run", kind, relation))).collect(),
+            };
+            let rule = |(number, (relation, name)): (usize, (&str, &str))| {
+                let values = analysed.iter().flat_map(|g| read(g, "clean", kind, relation).values().to_vec());
+                Some(Rule {
+                    name: format!("{name}, clean run"),
+                    value: values.collect::<Sample>().mean()?,
+                    group: number,
+                })
+            };
+            let bars = Bars {
+                caption: Caption::new(
+                    titled(title, if is_one { "" } else { part }),
+                    format!("{note} Mean of (1 + cosine) / 2."),
+                    "",
+                    "normalised similarity",
+                ),
+                scale: Scale::Plain,
+                categories: names.to_vec(),
+                groups: RELATIONS.into_iter().map(bar).collect(),
+                rules: RELATIONS.into_iter().enumerate().filter_map(rule).collect(),
+            };
+            bars.draw()
+        };
+    let kinds = PAIRS.into_iter().flat_map(|kind| parts.iter().map(move |part| (kind, part)));
+    kinds.filter_map(|(kind, (part, names, members))| draw(kind, part, names, members)).collect()
 }

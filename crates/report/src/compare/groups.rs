@@ -184,6 +184,10 @@ pub(super) fn variant(plugin: &str) -> usize {
 
 /// Numbers by their size, before words by their letters.
 fn by_number(a: &str, b: &str) -> Ordering {
+    if a.is_empty() || b.is_empty() {
+        // What is not set comes first.
+        return b.is_empty().cmp(&a.is_empty());
+    }
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) => x.total_cmp(&y),
         (Ok(_), Err(_)) => Ordering::Less,

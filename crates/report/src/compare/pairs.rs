@@ -19,12 +19,18 @@ impl Match<'_> {
     }
 }
 
-/// All pairs that agree in every setting that both have, except the plug-in, and share a seed.
+/// Whether one is the other without its plug-in: they agree in every other setting that both have.
+pub(super) fn is_host_of(without: &Group, with: &Group) -> bool {
+    let mut shared = without.settings.iter().filter(|(key, _)| *key != "plugin");
+    without.setting("plugin") == "none"
+        && shared.all(|(key, value)| with.settings.get(key).is_none_or(|other| other == value))
+}
+
+/// All pairs of a host with a plug-in and without that share a seed.
 pub(super) fn matches(groups: &Groups) -> Vec<Match<'_>> {
     let is_match = |without: &Group, with: &Group| {
-        let mut shared = without.settings.iter().filter(|(key, _)| *key != "plugin");
-        let agrees = shared.all(|(key, value)| with.settings.get(key).is_none_or(|other| other == value));
-        agrees && with.runs.iter().any(|run| without.runs.iter().any(|other| other.seeds() == run.seeds()))
+        is_host_of(without, with)
+            && with.runs.iter().any(|run| without.runs.iter().any(|other| other.seeds() == run.seeds()))
     };
     let mut found = Vec::new();
     for with in groups.groups.iter().filter(|group| group.setting("plugin") != "none") {

@@ -4,7 +4,7 @@
 //! largest), lengths would tell nothing: then the values are marks on an axis that fits them.
 
 use super::frame::Frame;
-use super::pen::{LETTER, Pen, letters};
+use super::pen::{LETTER, Pen, SMALL, letters};
 use super::{Caption, Key, Plot, Point, Sign, series_class, text_of};
 use crate::scale::{Scale, drawable, ticks};
 
@@ -107,10 +107,15 @@ impl Bars {
                 }
             });
             let words = scale.brief(point.value);
-            if letters(&words) as f64 * LETTER <= wide + 4.0 {
+            let class = match letters(&words) as f64 {
+                count if count * LETTER <= wide => Some("x value"),
+                count if count * SMALL <= wide => Some("x value small"),
+                _ => None,
+            };
+            if let Some(class) = class {
                 let hangs = is_bar && point.value < 0.0;
                 let y = if hangs { frame.y(point.low) + 15.0 } else { frame.y(point.high) - 6.0 };
-                pen.text("x value", (x, y), &words);
+                pen.text(class, (x, y), &words);
             }
         }
         let mut keys: Vec<Key> =
@@ -120,6 +125,7 @@ impl Bars {
                 let title = format!("{}: {}", rule.name, scale.exact(value));
                 let y = frame.y(value);
                 pen.group(&series_class(rule.group), &title, |pen| {
+                    pen.line("halo", (frame.left, y), (frame.right, y));
                     pen.line("rule", (frame.left, y), (frame.right, y));
                 });
             }

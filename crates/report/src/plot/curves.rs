@@ -1,6 +1,6 @@
 //! Values along an axis of numbers or of categories, each series with the band it spreads over.
 //!
-//! A series of few points has a mark at each; names stand at the ends of the curves where they are short, and always in
+//! A series of few points has a mark at each, one of many at some; names stand at the ends of the curves where they are short, and always in
 //! the legend.
 
 use super::frame::Frame;
@@ -15,6 +15,8 @@ const SHORT: usize = 12;
 const FEW_SERIES: usize = 5;
 /// Up to this many points each has a mark.
 const FEW_POINTS: usize = 20;
+/// Else about this many have.
+const MARKS: usize = 6;
 /// More places to point at than pixels would help nobody.
 const MOST_PLACES: usize = 300;
 
@@ -160,7 +162,10 @@ impl Curves {
                     !beside(at.checked_sub(1)) && !beside(Some(at + 1))
                 };
                 for (at, corner) in corners.iter().enumerate().filter_map(|(at, c)| Some((at, c.as_ref()?))) {
-                    if count <= FEW_POINTS || lone(at) {
+                    // Where points are many, some have a mark, each series at other places.
+                    let stride = count.div_ceil(MARKS).max(1);
+                    let is_marked = (at + number * stride / 3) % stride == stride / 2;
+                    if count <= FEW_POINTS || is_marked || lone(at) {
                         pen.mark(number, (corner.x, corner.y), 3.6);
                     }
                 }

@@ -10,7 +10,7 @@ use crate::scale::{Scale, drawable, ticks};
 
 const EDGE: f64 = 24.0;
 const TOP: f64 = 8.0;
-const ROW: f64 = 22.0;
+const ROW: f64 = 25.0;
 
 /// Paired differences.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Verdict {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::Unclear => "unclear: the interval holds zero, or there is none",
+            Self::Unclear => "unclear: no interval clear of zero",
         }
     }
 }
@@ -109,7 +109,7 @@ impl Differences {
                     &scale.tick(if class.is_empty() { tick } else { 0.0 }),
                 );
             }
-            pen.text("end name", (WIDTH, bottom + 20.0 + LINE), &caption.x);
+            pen.text("end name", (WIDTH, bottom + 25.0 + LINE), &caption.x);
         });
         let mut y = TOP;
         for (at, row) in rows.iter().enumerate() {
@@ -126,7 +126,7 @@ impl Differences {
             );
             pen.lines("start label", (0.0, line), &names[at]);
             pen.text("end value", (WIDTH, line), &numbers[at]);
-            let middle = y + names[at].len() as f64 * LINE + ROW / 2.0 - 3.0;
+            let middle = y + names[at].len() as f64 * LINE + ROW / 2.0 - 4.0;
             let title = format!("{}: {}", row.name, numbers[at]);
             pen.group(&series_class(verdict.series()), &title, |pen| {
                 for pair in row.pairs.iter().filter_map(|pair| drawable(*pair)) {
@@ -165,7 +165,7 @@ impl Differences {
             header: ["compared", "difference and interval", "pairs", "each pair"].map(str::to_owned).to_vec(),
             rows: table.collect(),
             caption: caption.clone(),
-            height: bottom + 26.0 + LINE,
+            height: bottom + 33.0 + LINE,
             body: pen.finish(),
             keys,
         })

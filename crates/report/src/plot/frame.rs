@@ -85,12 +85,12 @@ impl Frame {
     }
 
     fn name_below(&self, pen: &mut Pen, caption: &Caption, lines: usize) -> f64 {
-        let below = self.bottom + 20.0 + LINE * lines as f64;
+        let below = self.bottom + 25.0 + LINE * lines as f64;
         if caption.x.is_empty() {
-            return below - LINE + 6.0;
+            return below - LINE + 4.0;
         }
         pen.group("grid", "", |pen| pen.text("end name", (self.right, below), &caption.x));
-        below + 6.0
+        below + 8.0
     }
 
     /// Says that there is nothing to see.

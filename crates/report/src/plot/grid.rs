@@ -2,7 +2,7 @@
 //!
 //! Shades go up to 45 % of the colour only, so that one ink is readable on all of them, in light and in dark.
 
-use super::pen::{LETTER, LINE, Pen, cut, letters, wrap};
+use super::pen::{LETTER, LINE, Pen, SMALL, cut, letters, wrap};
 use super::{Caption, Plot, Point, WIDTH, text_of};
 use crate::scale::Scale;
 
@@ -61,7 +61,7 @@ impl Grid {
             let at = (LEFT + (column as f64 + 0.5) * wide, bottom + 17.0);
             pen.group("grid", name, |pen| pen.lines("x", at, &lines));
         }
-        let below = bottom + 19.0 + LINE * deepest as f64;
+        let below = bottom + 25.0 + LINE * deepest as f64;
         pen.text("end name", (right, below), &caption.x);
         for (row, column) in places() {
             let Some(point) = cell(row, column) else { continue };
@@ -83,7 +83,7 @@ impl Grid {
                 let words = scale.brief(point.value);
                 let spread = (point.is_spread() && tall >= 40.0)
                     .then(|| format!("± {}", scale.width((point.high - point.low) / 2.0)));
-                let spread = spread.filter(|words| letters(words) as f64 * 6.4 <= wide);
+                let spread = spread.filter(|words| letters(words) as f64 * SMALL <= wide);
                 let (middle, up) = (x + wide / 2.0, if spread.is_some() { 3.0 } else { -4.0 });
                 if letters(&words) as f64 * LETTER <= wide + 4.0 {
                     pen.text(
@@ -119,7 +119,7 @@ impl Grid {
             header: header.collect(),
             rows: table.collect(),
             caption: caption.clone(),
-            height: below + 6.0,
+            height: below + 8.0,
             body: pen.finish(),
             keys: Vec::new(),
         })
