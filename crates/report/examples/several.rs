@@ -153,7 +153,14 @@ fn odd(place: &Path) -> Result<PathBuf, Box<dyn Error>> {
     for (number, (host, noise)) in
         [(HOSTILE, "none"), (long.as_str(), HOSTILE), ("鳥の名前", "sym:0.5")].into_iter().enumerate()
     {
-        let made = Made { host, plugin: "none", noise, weights: None, seed: 1, ends: (0.5, f64::NAN) };
+        let made = Made {
+            host,
+            plugin: "none",
+            noise,
+            weights: None,
+            seed: 1,
+            ends: (0.5, if number == 0 { f64::NAN } else { 0.1 }),
+        };
         write_run(&runs.join(number.to_string()), &made)?;
     }
     Ok(runs)

@@ -24,30 +24,39 @@ fn titles(comparison: &Comparison) -> Vec<String> {
     svg.map(|svg| svg.split("<title>").nth(1).unwrap().split('<').next().unwrap().to_owned()).collect()
 }
 
-#[test]
-fn two_numeric_settings_make_a_grid_and_one_a_curve() {
+/// A comparison of weights, one run for each pair.
+fn weighted(pairs: &[(f64, f64)]) -> Comparison {
     let place = tempfile::tempdir().unwrap();
     let base = "host = 'rolr'\nplugin = 'negscale'\ndata = 'toy'\nnoise = 'sym:0.5'\nnet = 'mlp'\n";
-    for (number, (lambda, mu)) in
-        [(0.1, 0.1), (1.0, 1.0), (5.0, 5.0), (2.0, 0.5), (0.5, 2.0)].into_iter().enumerate()
-    {
+    for (number, (lambda, mu)) in pairs.iter().enumerate() {
         let settings = format!("{base}[negscale]\nlambda = {lambda:?}\nmu = {mu:?}");
         write_run(&place.path().join(number.to_string()), &settings, 1, 0.8 + number as f64 / 100.0);
     }
-    let comparison = Comparison::read(&[place.path().into()]).unwrap();
-    assert!(titles(&comparison).contains(&"Sensitivity".to_owned()), "{:?}", titles(&comparison));
-    let grid = comparison.plots().into_iter().find(|plot| plot.to_svg().contains("class=\"cell\"")).unwrap();
-    // Five of 5 x 5 cells were measured, and each number is shown.
-    assert_eq!(grid.to_svg().matches("class=\"cell\"").count(), 5);
-    assert!(grid.to_svg().contains(">84.0</text>"));
+    Comparison::read(&[place.path().into()]).unwrap()
+}
 
-    let place = tempfile::tempdir().unwrap();
-    for (number, lambda) in [0.1, 1.0, 10.0].into_iter().enumerate() {
-        let settings = format!("{base}[negscale]\nlambda = {lambda:?}\nmu = {lambda:?}");
-        write_run(&place.path().join(number.to_string()), &settings, 1, 0.8);
-    }
-    let comparison = Comparison::read(&[place.path().into()]).unwrap();
-    assert!(titles(&comparison).contains(&"Sensitivity to lambda".to_owned()), "{:?}", titles(&comparison));
+#[test]
+fn two_numeric_settings_make_a_grid() {
+    let comparison = weighted(&[(0.1, 0.1), (0.1, 1.0), (1.0, 0.1), (1.0, 1.0)]);
+    assert_eq!(titles(&comparison)[0], "Sensitivity");
+    let grid = comparison.plots()[0].to_svg();
+    assert_eq!(grid.matches("class=\"cell\"").count(), 4);
+    assert!(grid.contains(">80.0</text>") && grid.contains(">83.0</text>"));
+}
+
+#[test]
+fn a_few_pairs_of_two_settings_stand_side_by_side() {
+    let comparison = weighted(&[(0.1, 0.1), (1.0, 1.0), (5.0, 5.0), (10.0, 10.0), (2.0, 0.5), (0.5, 2.0)]);
+    let plot = &comparison.plots()[0];
+    let rows: Vec<&str> = plot.numbers().1.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(rows, ["0.1, 0.1", "0.5, 2.0", "1.0, 1.0", "2.0, 0.5", "5.0, 5.0", "10.0, 10.0"]);
+    assert_eq!(plot.numbers().0[0], "lambda, mu");
+}
+
+#[test]
+fn one_numeric_setting_makes_a_curve() {
+    let comparison = weighted(&[(0.1, 1.0), (1.0, 1.0), (10.0, 1.0)]);
+    assert_eq!(titles(&comparison)[0], "Sensitivity to lambda");
 }
 
 #[test]

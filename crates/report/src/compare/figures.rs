@@ -17,6 +17,8 @@ pub(super) const MAIN: &str = "test_last10";
 const MOST_SERIES: usize = 6;
 /// More categories than this are not readable.
 const MOST_CATEGORIES: usize = 10;
+/// Share of cells from which a grid is drawn.
+const FILLED: f64 = 0.5;
 /// More plots of one kind than this are not drawn.
 const MOST_FACETS: usize = 12;
 
@@ -131,6 +133,11 @@ pub(super) fn sensitivity(groups: &Groups) -> Vec<Plot> {
         [(x, columns), (y, rows)] => {
             let members = groups.groups.iter().filter(|g| value(g, x).is_some() && value(g, y).is_some());
             let facets = Groups::facets(members, |g| groups.name_without(g, &[x, y]));
+            let facets: Vec<_> = facets.into_iter().filter(|facet| facet.1.len() > 1).collect();
+            let most = facets.iter().map(|facet| facet.1.len()).max().unwrap_or(0);
+            if (most as f64) < FILLED * (columns.len() * rows.len()) as f64 {
+                return some_pairs(x, y, &facets).into_iter().collect();
+            }
             let draw = |(part, members): (String, Vec<&Group>)| {
                 let at = |row: &String, column: &String| {
                     members.iter().find(|g| g.setting(x) == column && g.setting(y) == row)?.point(MAIN)
@@ -150,7 +157,7 @@ pub(super) fn sensitivity(groups: &Groups) -> Vec<Plot> {
                 };
                 grid.draw()
             };
-            facets.into_iter().filter(|f| f.1.len() > 1).take(MOST_FACETS).filter_map(draw).collect()
+            facets.into_iter().take(MOST_FACETS).filter_map(draw).collect()
         }
         [(x, values)] => {
             let members = groups.groups.iter().filter(|g| value(g, x).is_some());
@@ -178,6 +185,34 @@ pub(super) fn sensitivity(groups: &Groups) -> Vec<Plot> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Accuracy for the pairs of two settings that were tried, where they are too few for a grid.
+fn some_pairs(x: &str, y: &str, facets: &[(String, Vec<&Group>)]) -> Option<Plot> {
+    let pair = |group: &Group| format!("{}, {}", group.setting(x), group.setting(y));
+    let mut pairs: Vec<String> = Vec::new();
+    for group in facets.iter().flat_map(|facet| &facet.1) {
+        if !pairs.contains(&pair(group)) {
+            pairs.push(pair(group));
+        }
+    }
+    let bar = |(name, members): &(String, Vec<&Group>)| BarGroup {
+        name: if name.is_empty() { "test accuracy".to_owned() } else { name.clone() },
+        points: pairs.iter().map(|wanted| members.iter().find(|g| pair(g) == *wanted)?.point(MAIN)).collect(),
+    };
+    let bars = Bars {
+        caption: Caption::new(
+            "Sensitivity",
+            "Mean of the last ten epochs, mean and deviation over seeds.",
+            format!("{}, {}", short(x), short(y)),
+            "test accuracy",
+        ),
+        scale: Scale::Percent,
+        categories: pairs.clone(),
+        groups: facets.iter().map(bar).collect(),
+        rules: Vec::new(),
+    };
+    bars.draw()
 }
 
 type Measured = fn(&EpochRecord) -> Option<f64>;

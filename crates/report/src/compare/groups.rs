@@ -1,8 +1,8 @@
 //! Runs that differ by their seeds only form a group; groups are named by what tells them apart.
 //!
 //! Often one setting follows another (a method's own learning rate), so not all that differs is worth a name: going through
-//! the settings in a fixed order, a setting becomes part of the names only if it tells groups apart that those before it do
-//! not.
+//! the settings in a fixed order, a setting becomes part of the names only if it tells groups apart that the words among
+//! those before it do not. Numbers do not count there: two weights that were changed together are both named.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -223,16 +223,22 @@ fn tell_apart(groups: &[Group]) -> (Vec<String>, Vec<String>) {
     };
     let mut differing: Vec<String> = all.into_iter().filter(|key| differs(key)).cloned().collect();
     differing.sort_by_key(|key| FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()));
+    let is_number = |key: &String| {
+        groups.iter().filter_map(|g| g.settings.get(key)).all(|value| value.parse::<f64>().is_ok())
+    };
+    let value = |group: &Group, key: &String| group.settings.get(key).cloned();
     let mut keys: Vec<String> = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     for key in &differing {
-        let value = |group: &Group, key: &String| group.settings.get(key).cloned();
         let is_split = groups.iter().enumerate().any(|(at, a)| {
-            groups[at + 1..].iter().any(|b| {
-                value(a, key) != value(b, key) && keys.iter().all(|known| value(a, known) == value(b, known))
-            })
+            let agree = |b: &Group| words.iter().all(|known| value(a, known) == value(b, known));
+            groups[at + 1..].iter().any(|b| value(a, key) != value(b, key) && agree(b))
         });
         if is_split {
             keys.push(key.clone());
+            if !is_number(key) {
+                words.push(key.clone());
+            }
         }
     }
     (keys, differing)

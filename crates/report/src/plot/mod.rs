@@ -185,7 +185,7 @@ pub struct Plot {
 const PALETTE: &str = include_str!("../../templates/palette.css");
 const LOOKS: &str = include_str!("../../templates/plot.css");
 /// What a single drawing needs beyond.
-const ALONE: &str = "text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\
+const ALONE: &str = "svg{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\
                      .sheet{fill:var(--sheet)}.title{font-size:15px;font-weight:620;fill:var(--ink)}";
 
 impl Plot {

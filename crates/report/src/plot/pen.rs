@@ -83,9 +83,9 @@ impl Pen {
 /// Distance of lines of text.
 pub(crate) const LINE: f64 = 16.0;
 /// Room for a letter: drawings are shown on phones with letters of 15 units, else of 12.
-pub(crate) const LETTER: f64 = 7.6;
+pub(crate) const LETTER: f64 = 8.2;
 /// Room for a letter of the class `small`.
-pub(crate) const SMALL: f64 = 6.4;
+pub(crate) const SMALL: f64 = 6.5;
 
 /// Text as XML, what XML forbids replaced.
 pub(crate) fn escape(text: &str) -> String {
