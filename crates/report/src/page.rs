@@ -168,31 +168,66 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
             &epochs,
             selection,
         ),
-        line_chart(
-            "similarity",
-            "Similarity of features",
-            "Mean cosine of pairs of samples, by how their true classes are related.",
-            Scale::Plain,
-            &epochs,
-            noted(records, "similarity "),
-        ),
-        line_chart(
-            "steps",
-            "Change of similarity per step",
-            "Mean absolute change of the cosine of a pair over one step of training.",
-            Scale::Plain,
-            &epochs,
-            noted(records, "step change "),
-        ),
     ];
-    drawn.into_iter().flatten().collect()
+    let noted = NOTED.into_iter().map(|(begin, id, title, note)| {
+        line_chart(id, title, note, Scale::Plain, &epochs, noted(records, begin))
+    });
+    drawn.into_iter().chain(noted).flatten().collect()
 }
 
-/// A curve for each note whose name begins so, named by the rest.
+/// Notes that are drawn by epoch: how their names begin, and anchor, title and note of their chart. A note belongs to the
+/// longest begin that fits.
+const NOTED: [(&str, &str, &str, &str); 6] = [
+    (
+        "similarity ",
+        "similarity",
+        "Similarity of features",
+        "Mean cosine of pairs of samples, by how their given classes are related.",
+    ),
+    (
+        "similarity true ",
+        "similarity-true",
+        "Similarity by true classes",
+        "Mean cosine of pairs of samples, by how their true classes are related.",
+    ),
+    (
+        "similarity clean-clean ",
+        "similarity-clean-clean",
+        "Similarity of clean-clean pairs",
+        "Both labels are right; by how the true classes are related.",
+    ),
+    (
+        "similarity clean-noisy ",
+        "similarity-clean-noisy",
+        "Similarity of clean-noisy pairs",
+        "One label is right, one wrong; by how the true classes are related.",
+    ),
+    (
+        "similarity cross-noise ",
+        "similarity-cross-noise",
+        "Similarity of cross-noise pairs",
+        "One label is right and the other, wrong, says the same; by how the true classes are related.",
+    ),
+    (
+        "step change ",
+        "steps",
+        "Change of similarity per step",
+        "Mean absolute change of the cosine of a pair over one step of training.",
+    ),
+];
+/// Relations in the order of the tree, before all other names.
+const RELATIONS: [&str; 5] = ["same", "related", "neutral", "unrelated", "different"];
+
+/// A curve for each note that belongs to this begin, named by the rest.
 fn noted(records: &[EpochRecord], begin: &str) -> Vec<Curve> {
+    let belongs = |name: &str| {
+        let begins = NOTED.iter().map(|noted| noted.0).filter(|begin| name.starts_with(begin));
+        begins.max_by_key(|begin| begin.len()) == Some(begin)
+    };
     let mut names: Vec<&str> = records.iter().flat_map(|r| r.more.keys()).map(String::as_str).collect();
-    names.retain(|name| name.starts_with(begin));
-    names.sort_unstable();
+    names.retain(|name| belongs(name));
+    let relation = |name: &str| RELATIONS.iter().position(|known| *known == &name[begin.len()..]);
+    names.sort_unstable_by_key(|name| (relation(name).unwrap_or(RELATIONS.len()), *name));
     names.dedup();
     let curve = |name: &str| Curve {
         name: name[begin.len()..].to_owned(),
@@ -278,4 +313,28 @@ fn cards_note(shown: &[Suspicious], all: usize) -> String {
         ));
     }
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_on_similarity_are_drawn_by_kind_of_pair_and_in_the_order_of_relations() {
+        let mut record = EpochRecord::new(0, 1.0, 0.1);
+        for name in ["unrelated", "same", "related", "true same", "clean-clean same", "odd"] {
+            record.more.insert(format!("similarity {name}"), 0.5);
+        }
+        record.more.insert("step change same".into(), 0.1);
+        record.more.insert("test top-5".into(), 0.9);
+        let names = |begin| {
+            noted(std::slice::from_ref(&record), begin).into_iter().map(|c| c.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("similarity "), ["same", "related", "unrelated", "odd"]);
+        assert_eq!(names("similarity true "), ["same"]);
+        assert_eq!(names("similarity cross-noise "), [""; 0]);
+        assert_eq!(names("step change "), ["same"]);
+        let ids: Vec<&str> = charts(&[record]).iter().map(|chart| chart.id).collect();
+        assert_eq!(ids, ["rate", "similarity", "similarity-true", "similarity-clean-clean", "steps"]);
+    }
 }

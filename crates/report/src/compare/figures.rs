@@ -1,29 +1,22 @@
 //! The plots of a comparison: each appears where the groups differ in what it shows.
 
-use std::collections::BTreeSet;
-
-use super::groups::{Group, Groups, point_of, short, variant};
+use super::groups::{Group, Groups, short, variant};
 use super::pairs::{Match, is_host_of};
-use crate::aggregate::{CONFIDENCE, Sample};
+use crate::aggregate::CONFIDENCE;
 use crate::plot::{
-    BarGroup, Bars, Caption, Curves, Difference, Differences, Grid, Plot, Point, Positions, Rule, Series,
+    BarGroup, Bars, Caption, Curves, Difference, Differences, Grid, Plot, Point, Positions, Series,
 };
-use crate::record::EpochRecord;
 use crate::scale::Scale;
 
 /// What accuracies are judged by: less a matter of luck than the last or best epoch.
 pub(super) const MAIN: &str = "test_last10";
-/// More series than this are spread over several plots.
-const MOST_SERIES: usize = 6;
-/// More categories than this are not readable.
-const MOST_CATEGORIES: usize = 10;
 /// Share of cells from which a grid is drawn.
 const FILLED: f64 = 0.5;
 /// More plots of one kind than this are not drawn.
-const MOST_FACETS: usize = 12;
+pub(super) const MOST_FACETS: usize = 12;
 
 /// A title with the part of the groups that it shows.
-fn titled(title: &str, part: &str) -> String {
+pub(super) fn titled(title: &str, part: &str) -> String {
     if part.is_empty() { title.to_owned() } else { format!("{title}: {part}") }
 }
 
@@ -213,183 +206,4 @@ fn some_pairs(x: &str, y: &str, facets: &[(String, Vec<&Group>)]) -> Option<Plot
         rules: Vec::new(),
     };
     bars.draw()
-}
-
-type Measured = fn(&EpochRecord) -> Option<f64>;
-
-/// What is drawn by epoch: title, note, name of the axis, scale, and whether also where groups are many.
-const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
-    (
-        "Test accuracy by epoch",
-        "Mean over seeds; the band is the deviation.",
-        "test accuracy",
-        Scale::Percent,
-        |r| r.test_accuracy,
-        true,
-    ),
-    (
-        "Memorisation by epoch",
-        "Share of wrong labels that the network predicts as given: learnt by heart.",
-        "wrong labels memorised",
-        Scale::Percent,
-        |r| r.fit_wrong_given,
-        true,
-    ),
-    (
-        "Seen through by epoch",
-        "Share of wrong labels for which the network predicts the true class.",
-        "wrong labels seen through",
-        Scale::Percent,
-        |r| r.fit_wrong_true,
-        false,
-    ),
-    (
-        "Right from wrong by epoch",
-        "Area under the curve of the clean probability.",
-        "separation AUC",
-        Scale::Plain,
-        |r| r.separation_auc,
-        false,
-    ),
-    (
-        "Selection precision by epoch",
-        "Of the labels held to be clean, the share that is right.",
-        "precision",
-        Scale::Percent,
-        |r| r.selection_precision,
-        false,
-    ),
-    (
-        "Selection recall by epoch",
-        "Of the right labels, the share held to be clean.",
-        "recall",
-        Scale::Percent,
-        |r| r.selection_recall,
-        false,
-    ),
-];
-
-/// Curves of all groups side by side.
-pub(super) fn by_epoch(groups: &Groups) -> Vec<Plot> {
-    let is_many = groups.groups.len() > MOST_SERIES;
-    let numeric = groups.numeric();
-    // What numeric settings do is the matter of other plots, where their number would be too much here.
-    let left_out: Vec<&str> =
-        ["host", "plugin"].into_iter().chain(numeric.iter().map(|(key, _)| *key)).collect();
-    let mut plots = Vec::new();
-    for (title, note, axis, scale, get, is_main) in BY_EPOCH {
-        if is_many && !is_main {
-            continue;
-        }
-        let facets = if is_many {
-            Groups::facets(&groups.groups, |g| groups.name_without(g, &left_out))
-        } else {
-            vec![(String::new(), groups.groups.iter().collect())]
-        };
-        for (part, members) in facets.into_iter().filter(|f| f.1.len() <= 2 * MOST_SERIES).take(MOST_FACETS) {
-            let name = |group: &Group| {
-                if is_many && numeric.is_empty() { group.method.clone() } else { group.label.clone() }
-            };
-            let epochs: BTreeSet<u64> =
-                members.iter().flat_map(|g| &g.runs).flat_map(|run| &run.records).map(|r| r.epoch).collect();
-            let mean = |group: &Group, epoch: u64| {
-                let records =
-                    group.runs.iter().filter_map(|run| run.records.iter().find(|r| r.epoch == epoch));
-                point_of(&records.filter_map(get).collect::<Sample>())
-            };
-            let one = |group: &&Group| Series {
-                name: name(group),
-                points: epochs.iter().map(|epoch| mean(group, *epoch)).collect(),
-            };
-            let curves = Curves {
-                caption: Caption::new(titled(title, &part), note, "epoch", axis),
-                scale,
-                positions: Positions::Numbers(epochs.iter().map(|epoch| *epoch as f64).collect()),
-                series: members.iter().map(one).collect(),
-            };
-            plots.extend(curves.draw());
-        }
-    }
-    plots
-}
-
-/// Kinds of pairs in `analysis.json`: title, note, and where their values are.
-const PAIRS: [(&str, &str, &str); 4] = [
-    (
-        "Similarity of all pairs",
-        "All pairs of samples, by how their true classes are related.",
-        "known/truth",
-    ),
-    (
-        "Similarity of clean-clean pairs",
-        "Pairs of samples whose labels are both right.",
-        "known/by_truth/clean_clean",
-    ),
-    (
-        "Similarity of clean-noisy pairs",
-        "Pairs of a sample whose label is right and one whose label is wrong.",
-        "known/by_truth/clean_noisy",
-    ),
-    (
-        "Similarity of cross-noise pairs",
-        "Pairs of a right label and a wrong one that says the same.",
-        "known/cross_noise",
-    ),
-];
-const RELATIONS: [(&str, &str); 2] =
-    [("related", "related (small pLCA)"), ("unrelated", "unrelated (large pLCA)")];
-
-/// Similarity of related and unrelated pairs by group, beside that of a clean run, where runs were analysed.
-pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
-    let analysed: Vec<&Group> =
-        groups.groups.iter().filter(|group| group.runs.iter().any(|run| run.analysis.is_some())).collect();
-    let read = |group: &Group, whose: &str, kind: &str, relation: &str| -> Sample {
-        let place = format!("/{whose}/similarity/{kind}/{relation}/normalised");
-        group.runs.iter().filter_map(|run| run.analysis.as_ref()?.pointer(&place)?.as_f64()).collect()
-    };
-    // By method, where there is more than one and noise differs.
-    let has_noise = groups.keys.iter().any(|key| key == "noise");
-    let parts = if has_noise {
-        let parts = Groups::facets(analysed, |group| group.method.clone());
-        let left_out: &[&str] = if parts.len() > 1 { &["host", "plugin"] } else { &[] };
-        let named = |group: &&Group| groups.name_without(group, left_out);
-        parts
-            .into_iter()
-            .map(|(part, members)| (part, members.iter().map(named).collect(), members))
-            .collect()
-    } else {
-        vec![(String::new(), analysed.iter().map(|group| group.label.clone()).collect::<Vec<_>>(), analysed)]
-    };
-    let parts: Vec<_> = parts.into_iter().filter(|part| part.2.len() <= MOST_CATEGORIES).collect();
-    let is_one = parts.len() == 1;
-    let draw =
-        |(title, note, kind): (&str, &str, &str), part: &str, names: &[String], analysed: &[&Group]| {
-            let bar = |(relation, name): (&str, &str)| BarGroup {
-                name: name.to_owned(),
-                points: analysed.iter().map(|group| point_of(&read(group, "run", kind, relation))).collect(),
-            };
-            let rule = |(number, (relation, name)): (usize, (&str, &str))| {
-                let values = analysed.iter().flat_map(|g| read(g, "clean", kind, relation).values().to_vec());
-                Some(Rule {
-                    name: format!("{name}, clean run"),
-                    value: values.collect::<Sample>().mean()?,
-                    group: number,
-                })
-            };
-            let bars = Bars {
-                caption: Caption::new(
-                    titled(title, if is_one { "" } else { part }),
-                    format!("{note} Mean of (1 + cosine) / 2."),
-                    "",
-                    "normalised similarity",
-                ),
-                scale: Scale::Plain,
-                categories: names.to_vec(),
-                groups: RELATIONS.into_iter().map(bar).collect(),
-                rules: RELATIONS.into_iter().enumerate().filter_map(rule).collect(),
-            };
-            bars.draw()
-        };
-    let kinds = PAIRS.into_iter().flat_map(|kind| parts.iter().map(move |part| (kind, part)));
-    kinds.filter_map(|(kind, (part, names, members))| draw(kind, part, names, members)).collect()
 }

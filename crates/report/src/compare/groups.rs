@@ -16,7 +16,8 @@ use crate::plot::Point;
 use crate::record::EpochRecord;
 
 /// Settings that do not change what is trained, or only by chance.
-const IGNORED: [&str; 6] = ["seed", "noise_seed", "data_dir", "threads", "device", "baseline"];
+const IGNORED: [&str; 9] =
+    ["seed", "noise_seed", "data_dir", "threads", "device", "baseline", "similarity", "probe", "probe_steps"];
 /// Settings that are named first, in this order.
 const FIRST: [&str; 6] = ["host", "plugin", "data", "noise", "net", "epochs"];
 /// Plug-ins in the order of ablations.

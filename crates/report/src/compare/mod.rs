@@ -5,10 +5,12 @@
 //! show: by noise, by variant of the plug-in (ablation), by one or two numeric settings (sensitivity), and similarity where
 //! runs were analysed (`analysis.json`).
 
+mod epochs;
 mod figures;
 mod groups;
 mod page;
 mod pairs;
+mod similarity;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -113,8 +115,8 @@ impl Comparison {
             ("What the plug-in adds", figures::differences(&pairs::matches(groups))),
             ("Ablation and sensitivity", [figures::ablations(groups), figures::sensitivity(groups)].concat()),
             ("Noise", figures::by_noise(groups)),
-            ("Similarity", figures::similarity(groups)),
-            ("Training", figures::by_epoch(groups)),
+            ("Similarity", similarity::similarity(groups)),
+            ("Training", epochs::by_epoch(groups)),
         ];
         sections.into_iter().filter(|(_, plots)| !plots.is_empty()).collect()
     }

@@ -5,9 +5,10 @@
 
 use super::frame::Frame;
 use super::pen::{LETTER, LINE, Pen, letters};
+use super::positions::Positions;
 use super::{Caption, Key, Plot, Point, Sign, series_class, text_of};
-use crate::number::{place, plain};
-use crate::scale::{Scale, drawable, round_steps, ticks};
+use crate::number::place;
+use crate::scale::{Scale, ticks};
 
 const HEIGHT: f64 = 205.0;
 /// Names up to this many letters, and series up to this many, are written at the ends of their curves.
@@ -33,17 +34,6 @@ pub struct Curves {
     pub series: Vec<Series>,
 }
 
-/// Places along the axis.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Positions {
-    /// Numbers, at their distance.
-    Numbers(Vec<f64>),
-    /// Numbers above zero, at the distance of their logarithms, each written out.
-    Powers(Vec<f64>),
-    /// Names, evenly spaced.
-    Categories(Vec<String>),
-}
-
 /// The values of one series, by position.
 #[derive(Debug, Clone)]
 pub struct Series {
@@ -51,58 +41,6 @@ pub struct Series {
     pub name: String,
     /// One for each position; `None` is not measured.
     pub points: Vec<Option<Point>>,
-}
-
-impl Positions {
-    fn len(&self) -> usize {
-        match self {
-            Self::Numbers(numbers) | Self::Powers(numbers) => numbers.len(),
-            Self::Categories(names) => names.len(),
-        }
-    }
-
-    fn name(&self, at: usize) -> String {
-        match self {
-            Self::Numbers(numbers) | Self::Powers(numbers) => plain(numbers[at]),
-            Self::Categories(names) => names[at].clone(),
-        }
-    }
-
-    /// From the left end (0) to the right (1), nothing where a number cannot be placed.
-    fn shares(&self) -> Vec<Option<f64>> {
-        let places: Vec<Option<f64>> = match self {
-            Self::Numbers(numbers) => numbers.iter().map(|n| drawable(*n)).collect(),
-            Self::Powers(numbers) => {
-                numbers.iter().map(|n| drawable(*n).filter(|n| *n > 0.0).map(f64::log10)).collect()
-            }
-            Self::Categories(names) => {
-                return (0..names.len()).map(|at| Some((at as f64 + 0.5) / names.len() as f64)).collect();
-            }
-        };
-        let low = places.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        let high = places.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
-        let share = |place: f64| if high > low { (place - low) / (high - low) } else { 0.5 };
-        places.into_iter().map(|place| place.map(share)).collect()
-    }
-
-    /// Shares and words of the ticks.
-    fn ticks(&self, shares: &[Option<f64>]) -> Vec<(f64, String)> {
-        match self {
-            Self::Numbers(numbers) => {
-                let finite: Vec<f64> = numbers.iter().filter_map(|n| drawable(*n)).collect();
-                let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
-                let high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                if high <= low {
-                    return finite.first().map(|only| (0.5, plain(*only))).into_iter().collect();
-                }
-                let steps = round_steps(low, high, 5.0).into_iter();
-                let room = (high - low) * 1e-6;
-                let inside = steps.filter(|step| (low - room..=high + room).contains(step));
-                inside.map(|step| ((step - low) / (high - low), plain(step))).collect()
-            }
-            _ => (0..self.len()).filter_map(|at| Some((shares[at]?, self.name(at)))).collect(),
-        }
-    }
 }
 
 impl Curves {
@@ -361,6 +299,16 @@ mod tests {
         assert!(plot.body.contains("class=\"mark\""));
         gap.series.clear();
         assert!(gap.draw().is_none());
+    }
+
+    #[test]
+    fn between_whole_numbers_there_are_no_ticks() {
+        let ticks = |numbers: &[f64]| {
+            let positions = Positions::Numbers(numbers.to_vec());
+            positions.ticks(&positions.shares()).into_iter().map(|tick| tick.1).collect::<Vec<_>>()
+        };
+        assert_eq!(ticks(&[0.0, 1.0, 2.0]), ["0", "1", "2"]);
+        assert_eq!(ticks(&[0.0, 0.5, 1.0]).len(), 6);
     }
 
     #[test]

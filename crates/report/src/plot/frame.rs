@@ -61,7 +61,8 @@ impl Frame {
 
     /// Words below the frame, in slots of equal width, and the name of the axis; gives the height of it all.
     pub fn draw_categories(&self, pen: &mut Pen, caption: &Caption, names: &[String]) -> f64 {
-        let most = (self.width() / names.len().max(1) as f64 / LETTER) as usize;
+        // Less one letter, so that neighbours stand apart.
+        let most = ((self.width() / names.len().max(1) as f64 / LETTER) as usize).saturating_sub(1);
         let mut deepest = 1;
         pen.group("grid", "", |pen| {
             for (at, name) in names.iter().enumerate() {

@@ -18,14 +18,16 @@ mod differences;
 mod frame;
 mod grid;
 mod pen;
+mod positions;
 mod recall;
 
 use std::path::Path;
 
 pub use bars::{BarGroup, Bars, Rule};
-pub use curves::{Curves, Positions, Series};
+pub use curves::{Curves, Series};
 pub use differences::{Difference, Differences};
 pub use grid::Grid;
+pub use positions::Positions;
 pub use recall::{Recall, RecallCurve};
 
 use crate::error::{Error, Result};
