@@ -116,13 +116,13 @@ impl Differences {
             let verdict = Verdict::of(&row.mean);
             // Words stand on the sheet's own colour, clear of the lines.
             let line = y + 12.0;
-            let wide = names[at].iter().map(|line| letters(line)).max().unwrap_or(0) as f64 * 6.6;
+            let wide = names[at].iter().map(|line| letters(line)).max().unwrap_or(0) as f64 * LETTER;
             pen.rect("clear", "", (0.0, y), (wide, LINE * names[at].len() as f64));
             pen.rect(
                 "clear",
                 "",
-                (WIDTH - letters(&numbers[at]) as f64 * 6.6, y),
-                (letters(&numbers[at]) as f64 * 6.6, LINE),
+                (WIDTH - letters(&numbers[at]) as f64 * LETTER, y),
+                (letters(&numbers[at]) as f64 * LETTER, LINE),
             );
             pen.lines("start label", (0.0, line), &names[at]);
             pen.text("end value", (WIDTH, line), &numbers[at]);
