@@ -21,6 +21,7 @@ mod methods;
 mod noise;
 mod paragraph;
 mod predict;
+mod report;
 mod settings;
 mod source;
 mod sweep;
@@ -56,6 +57,7 @@ enum Verb {
     Eval(eval::Arguments),
     Predict(predict::Arguments),
     Analyse(Box<analyse::Arguments>),
+    Report(report::Arguments),
     Methods(methods::Arguments),
     #[command(subcommand)]
     Config(config::Config),
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Verb::Eval(arguments) => eval::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
         Verb::Analyse(arguments) => analyse::run(*arguments),
+        Verb::Report(arguments) => report::run(arguments),
         Verb::Methods(arguments) => methods::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),

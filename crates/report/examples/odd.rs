@@ -52,6 +52,7 @@ fn odd() -> Result<RunReport> {
         record.losses.insert(name(term), 1234.5 * term as f64);
     }
     record.test_accuracy = Some(1.0);
+    record.more.insert(format!("similarity {HOSTILE}"), -1.0);
     record.separation_auc = Some(f64::NAN);
     let records = vec![record];
     let mut summary = summarise(&records);

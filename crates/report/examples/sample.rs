@@ -64,6 +64,13 @@ fn record(epoch: u64) -> EpochRecord {
     record.fit_wrong_true = Some(0.14 + 0.66 * learnt - time * 0.001 + jitter(10));
     record.separation_auc = Some(0.5 + 0.44 * learnt + jitter(11) / 4.0);
     record.noise_estimate = Some(0.5 - 0.3 * (-time / 3.0).exp() + jitter(12));
+    record.selection_precision = Some(0.58 + 0.34 * learnt + jitter(13));
+    record.selection_recall = Some(0.70 + 0.22 * learnt + jitter(14));
+    for (name, end) in [("same", 0.82), ("related", 0.31), ("unrelated", 0.04)] {
+        record.more.insert(format!("similarity {name}"), 0.55 + (end - 0.55) * learnt + jitter(15) / 2.0);
+        let step = 0.02 * (1.2 + end) * (-time / 12.0).exp();
+        record.more.insert(format!("step change {name}"), step * (1.0 + jitter(16)));
+    }
     record
 }
 

@@ -3,7 +3,8 @@
 //! One path per series with a gap where a value is missing or not finite, and one invisible band per epoch whose
 //! title tells all its numbers: a tooltip without a script.
 
-use crate::number::{percent, place, plain};
+use crate::number::place;
+use crate::scale::{LARGEST, Scale, ticks};
 
 /// Size of the drawing and its margins; text is in the same unit, so the drawing is kept small to stay readable on
 /// a phone.
@@ -15,27 +16,6 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 30.0;
 /// More bands than pixels would help nobody.
 const MOST_BANDS: usize = 300;
-/// Beyond this a value is treated as not finite, since differences would overflow.
-const LARGEST: f64 = 1e100;
-
-/// What the values are.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Scale {
-    /// Fractions on an axis from 0 to 100 %.
-    FullPercent,
-    /// Fractions on an axis that fits them.
-    Percent,
-    /// Numbers on an axis from 0 to 1.
-    Unit,
-    /// Numbers without unit.
-    Plain,
-}
-
-impl Scale {
-    fn has_percent(self) -> bool {
-        matches!(self, Self::FullPercent | Self::Percent)
-    }
-}
 
 /// Values by epoch under a name; `None` is not measured.
 pub(crate) struct Curve {
@@ -96,11 +76,11 @@ pub(crate) fn line_chart(
     if curves.is_empty() {
         return None;
     }
-    let show = |value: f64| if scale.has_percent() { percent(value, 1) } else { plain(value) };
+    let show = |value: f64| scale.show(value);
     let drawable = |value: Option<f64>| value.filter(|v| v.abs() < LARGEST);
     let finite: Vec<f64> =
         curves.iter().flat_map(|c| c.values.iter().copied().filter_map(drawable)).collect();
-    let ticks = y_ticks(scale, &finite);
+    let ticks = ticks(scale, &finite);
     let (low, high) = (ticks[0], ticks[ticks.len() - 1]);
     let (first, last) = (epochs.iter().min().copied()?, epochs.iter().max().copied()?);
     let x = |epoch: u64| {
@@ -142,7 +122,7 @@ pub(crate) fn line_chart(
         right: WIDTH - RIGHT,
         top: TOP,
         bottom: HEIGHT - BOTTOM,
-        y_ticks: ticks.iter().map(|&t| Tick { at: place(y(t)), label: tick_label(scale, t) }).collect(),
+        y_ticks: ticks.iter().map(|&t| Tick { at: place(y(t)), label: scale.tick(t) }).collect(),
         x_ticks: x_ticks(first, last)
             .into_iter()
             .map(|e| Tick { at: place(x(e)), label: e.to_string() })
@@ -174,37 +154,6 @@ fn trace(
         }
     }
     (path, dots)
-}
-
-fn tick_label(scale: Scale, value: f64) -> String {
-    if scale.has_percent() { format!("{} %", plain((value * 1000.0).round() / 10.0)) } else { plain(value) }
-}
-
-/// At least two values, evenly spaced and round, that enclose all values.
-fn y_ticks(scale: Scale, finite: &[f64]) -> Vec<f64> {
-    if matches!(scale, Scale::FullPercent | Scale::Unit) || finite.is_empty() {
-        return vec![0.0, 0.25, 0.5, 0.75, 1.0];
-    }
-    let mut low = finite.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // A loss is read against zero.
-    if scale == Scale::Plain && low > 0.0 {
-        low = 0.0;
-    }
-    if high - low <= 1e-9 * high.abs().max(low.abs()) || high - low < 1e-12 {
-        let room = (high.abs() * 0.1).max(0.01);
-        (low, high) = (low - room, high + room);
-    }
-    if scale == Scale::Percent {
-        (low, high) = (low.max(0.0), high.min(1.0).max(low.max(0.0) + 0.01));
-    }
-    let rough = (high - low) / 4.0;
-    let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|n| n * power).into_iter().find(|s| *s >= rough * 0.999);
-    let step = step.unwrap_or(10.0 * power);
-    let from = (low / step + 1e-9).floor();
-    let upto = (high / step - 1e-9).ceil().max(from + 1.0);
-    (0..=(upto - from) as usize).map(|n| (from + n as f64) * step).collect()
 }
 
 /// Whole epochs, at most eight of them, evenly spaced from the first one.

@@ -103,6 +103,14 @@ pub enum Error {
         /// Epochs it is to have.
         epochs: u64,
     },
+    /// None of several runs is finished.
+    #[error("none of {count} runs is finished, so there is nothing to compare. {notes}")]
+    NoFinishedRun {
+        /// How many folders.
+        count: usize,
+        /// What is the matter with each.
+        notes: String,
+    },
     /// A file is not what a run writes.
     #[error("{}: {problem}. The run is damaged: make it again with --fresh, or restore the file", path.display())]
     Damaged {

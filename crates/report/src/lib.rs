@@ -15,6 +15,7 @@
 
 pub mod aggregate;
 mod chart;
+mod compare;
 mod error;
 mod events;
 mod histogram;
@@ -23,13 +24,16 @@ mod matrix;
 mod number;
 mod outcome;
 mod page;
+pub mod plot;
 mod record;
 mod run;
+mod scale;
 mod summary;
 pub mod table;
 mod thumbnail;
 
 pub use aggregate::{Paired, Sample};
+pub use compare::Comparison;
 pub use error::{Error, Result};
 pub use events::{encode_events, write_events};
 pub use histogram::Separation;
@@ -38,6 +42,7 @@ pub use matrix::CountMatrix;
 pub use outcome::Outcome;
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
+pub use scale::Scale;
 pub use summary::{Figure, SummaryRow, TestAccuracy, summarise};
 pub use table::Table;
 pub use thumbnail::Thumbnail;

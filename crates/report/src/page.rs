@@ -2,13 +2,15 @@
 
 use askama::Template;
 
-use crate::chart::{Chart, Curve, Scale, line_chart};
+use crate::chart::{Chart, Curve, line_chart};
 use crate::error::{Error, Result};
-use crate::histogram::{self, Histogram};
+use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MatrixView, lay_out};
 use crate::number::{count, duration, percent, plain};
+use crate::plot::{Caption, Plot, Recall, RecallCurve};
 use crate::record::EpochRecord;
 use crate::run::{Rows, RunReport, Suspicious};
+use crate::scale::Scale;
 
 /// How many suspicious labels are shown.
 const MOST_SUSPICIOUS: usize = 100;
@@ -21,6 +23,7 @@ pub(crate) struct Page<'a> {
     duration: String,
     charts: Vec<Chart>,
     histogram: Option<Histogram>,
+    audit: Option<Plot>,
     confusion: Option<MatrixView>,
     noise: Option<MatrixView>,
     cards: Vec<Card>,
@@ -81,6 +84,7 @@ impl<'a> Page<'a> {
             duration: if run.records.is_empty() { String::new() } else { duration(seconds) },
             charts: charts(&run.records),
             histogram: run.separation.as_ref().and_then(histogram::draw),
+            audit: run.separation.as_ref().and_then(audit),
             confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
                 let rows = if *rows == Rows::Given { "given" } else { "true" };
                 lay_out(matrix, |class| run.class_name(class), rows, "predicted")
@@ -124,6 +128,10 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
     ]);
     let signals =
         curves(&[("separation AUC", |r| r.separation_auc), ("noise estimate", |r| r.noise_estimate)]);
+    let selection = curves(&[
+        ("precision: held to be clean and right", |r| r.selection_precision),
+        ("recall: right and held to be clean", |r| r.selection_recall),
+    ]);
     let rates = curves(&[("learning rate", |r| Some(r.learning_rate))]);
     let drawn = [
         line_chart(
@@ -152,8 +160,96 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
             &epochs,
             signals,
         ),
+        line_chart(
+            "selection",
+            "Selection",
+            "Of the labels held to be clean, the share that is right; of the right ones, the share held to be clean.",
+            Scale::Percent,
+            &epochs,
+            selection,
+        ),
     ];
-    drawn.into_iter().flatten().collect()
+    let noted = NOTED.into_iter().map(|(begin, id, title, note)| {
+        line_chart(id, title, note, Scale::Plain, &epochs, noted(records, begin))
+    });
+    drawn.into_iter().chain(noted).flatten().collect()
+}
+
+/// Notes that are drawn by epoch: how their names begin, and anchor, title and note of their chart. A note belongs to the
+/// longest begin that fits.
+const NOTED: [(&str, &str, &str, &str); 6] = [
+    (
+        "similarity ",
+        "similarity",
+        "Similarity of features",
+        "Mean cosine of pairs of samples, by how their given classes are related.",
+    ),
+    (
+        "similarity true ",
+        "similarity-true",
+        "Similarity by true classes",
+        "Mean cosine of pairs of samples, by how their true classes are related.",
+    ),
+    (
+        "similarity clean-clean ",
+        "similarity-clean-clean",
+        "Similarity of clean-clean pairs",
+        "Both labels are right; by how the true classes are related.",
+    ),
+    (
+        "similarity clean-noisy ",
+        "similarity-clean-noisy",
+        "Similarity of clean-noisy pairs",
+        "One label is right, one wrong; by how the true classes are related.",
+    ),
+    (
+        "similarity cross-noise ",
+        "similarity-cross-noise",
+        "Similarity of cross-noise pairs",
+        "One label is right and the other, wrong, says the same; by how the true classes are related.",
+    ),
+    (
+        "step change ",
+        "steps",
+        "Change of similarity per step",
+        "Mean absolute change of the cosine of a pair over one step of training.",
+    ),
+];
+/// Relations in the order of the tree, before all other names.
+const RELATIONS: [&str; 5] = ["same", "related", "neutral", "unrelated", "different"];
+
+/// A curve for each note that belongs to this begin, named by the rest.
+fn noted(records: &[EpochRecord], begin: &str) -> Vec<Curve> {
+    let belongs = |name: &str| {
+        let begins = NOTED.iter().map(|noted| noted.0).filter(|begin| name.starts_with(begin));
+        begins.max_by_key(|begin| begin.len()) == Some(begin)
+    };
+    let mut names: Vec<&str> = records.iter().flat_map(|r| r.more.keys()).map(String::as_str).collect();
+    names.retain(|name| belongs(name));
+    let relation = |name: &str| RELATIONS.iter().position(|known| *known == &name[begin.len()..]);
+    names.sort_unstable_by_key(|name| (relation(name).unwrap_or(RELATIONS.len()), *name));
+    names.dedup();
+    let curve = |name: &str| Curve {
+        name: name[begin.len()..].to_owned(),
+        values: records.iter().map(|r| r.more.get(name).copied()).collect(),
+    };
+    names.into_iter().map(curve).collect()
+}
+
+/// How well clean probabilities find wrong labels, where the truth is known.
+fn audit(separation: &Separation) -> Option<Plot> {
+    let Separation::Known { right, wrong } = separation else { return None };
+    let scores: Vec<f64> = right.iter().chain(wrong).map(|clean| -f64::from(*clean)).collect();
+    let is_wrong: Vec<bool> = (0..scores.len()).map(|at| at >= right.len()).collect();
+    let curve = RecallCurve::of("by clean probability", &scores, &is_wrong)?;
+    let caption = Caption::new(
+        "Wrong labels found",
+        "Labels in the order of their clean probability, the lowest first: how many of those listed are wrong, and how many \
+         of the wrong ones are listed.",
+        "wrong labels that are listed (recall)",
+        "listed labels that are wrong (precision)",
+    );
+    Recall { caption, curves: vec![curve], base: Some(wrong.len() as f64 / scores.len() as f64) }.draw()
 }
 
 /// The table behind the charts: a column per number that was ever recorded.
@@ -217,4 +313,28 @@ fn cards_note(shown: &[Suspicious], all: usize) -> String {
         ));
     }
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_on_similarity_are_drawn_by_kind_of_pair_and_in_the_order_of_relations() {
+        let mut record = EpochRecord::new(0, 1.0, 0.1);
+        for name in ["unrelated", "same", "related", "true same", "clean-clean same", "odd"] {
+            record.more.insert(format!("similarity {name}"), 0.5);
+        }
+        record.more.insert("step change same".into(), 0.1);
+        record.more.insert("test top-5".into(), 0.9);
+        let names = |begin| {
+            noted(std::slice::from_ref(&record), begin).into_iter().map(|c| c.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("similarity "), ["same", "related", "unrelated", "odd"]);
+        assert_eq!(names("similarity true "), ["same"]);
+        assert_eq!(names("similarity cross-noise "), [""; 0]);
+        assert_eq!(names("step change "), ["same"]);
+        let ids: Vec<&str> = charts(&[record]).iter().map(|chart| chart.id).collect();
+        assert_eq!(ids, ["rate", "similarity", "similarity-true", "similarity-clean-clean", "steps"]);
+    }
 }

@@ -47,6 +47,12 @@ pub struct EpochRecord {
     /// Estimated fraction of wrong labels.
     #[serde(default, deserialize_with = "null_is_some_nan", skip_serializing_if = "Option::is_none")]
     pub noise_estimate: Option<f64>,
+    /// Of the labels held to be clean: the fraction that is right.
+    #[serde(default, deserialize_with = "null_is_some_nan", skip_serializing_if = "Option::is_none")]
+    pub selection_precision: Option<f64>,
+    /// Of the labels that are right: the fraction held to be clean.
+    #[serde(default, deserialize_with = "null_is_some_nan", skip_serializing_if = "Option::is_none")]
+    pub selection_recall: Option<f64>,
     /// Whatever else a method wants to note, by name.
     #[serde(default, deserialize_with = "null_is_nan_in_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub more: BTreeMap<String, f64>,
@@ -72,6 +78,8 @@ impl EpochRecord {
             ("fit/wrong_true_class", self.fit_wrong_true),
             ("labels/separation_auc", self.separation_auc),
             ("labels/noise_estimate", self.noise_estimate),
+            ("labels/selection_precision", self.selection_precision),
+            ("labels/selection_recall", self.selection_recall),
         ];
         let measured = measured.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let run = [("run/learning_rate", self.learning_rate), ("run/epoch_seconds", self.seconds)];

@@ -66,6 +66,9 @@ use std::time::Instant;
 use task::{Look, Shown};
 use tensor::to_part;
 
+/// Clean probability from which a label counts as held to be clean, in the records of epochs.
+const HELD_CLEAN: f64 = 0.5;
+
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Position {
@@ -446,6 +449,11 @@ impl Trainer {
         if let Some(truth) = &self.train.truth {
             let right: Vec<bool> = truth.iter().zip(&self.train.given).map(|(t, g)| t == g).collect();
             record.separation_auc = audit::area_under_curve(&clean, &right);
+            let held = || clean.iter().zip(&right).filter(|(w, _)| **w >= HELD_CLEAN);
+            let hits = held().filter(|(_, is_right)| **is_right).count() as f64;
+            let share = |count: usize| (count > 0).then(|| hits / count as f64);
+            record.selection_precision = share(held().count());
+            record.selection_recall = share(right.iter().filter(|is_right| **is_right).count());
         }
         Ok(record)
     }

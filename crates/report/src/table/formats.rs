@@ -31,6 +31,11 @@ fn words(cell: &Cell) -> String {
 }
 
 impl Table {
+    /// All cells as words, each with whether it is the best of its column.
+    pub(crate) fn shown(&self) -> Vec<Vec<(String, bool)>> {
+        self.marked().map(|row| row.into_iter().map(|(cell, best)| (words(cell), best)).collect()).collect()
+    }
+
     /// Aligned text; the best of a column has a star.
     #[must_use]
     pub fn to_text(&self) -> String {

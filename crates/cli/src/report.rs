@@ -1,0 +1,44 @@
+//! `negscale report`: several runs side by side.
+
+use anyhow::Result;
+use negscale_report::Comparison;
+use std::path::PathBuf;
+
+/// Compare runs: one page with mean and deviation over seeds, what the plug-in adds, curves and further plots.
+///
+/// Runs that differ by their seeds only form a group. Beside the page a folder holds the tables as CSV, Markdown and LaTeX.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Folders of runs, or folders that hold such folders.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The page.
+    #[arg(long, value_name = "FILE.html", default_value = "comparison.html")]
+    out: PathBuf,
+    /// Write every plot as an SVG file as well.
+    #[arg(long)]
+    plots: bool,
+}
+
+/// Runs the verb.
+pub fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { runs, out, plots } = arguments;
+    if out.file_name().is_none() || out.is_dir() {
+        anyhow::bail!("--out {} is a folder; name a file in it, such as comparison.html", out.display());
+    }
+    let comparison = Comparison::read(&runs)?;
+    for note in comparison.notes() {
+        eprintln!("note: {note}");
+    }
+    for (_, table) in comparison.tables()?.into_iter().filter(|(name, _)| *name != "runs") {
+        say!("{}", table.to_text());
+    }
+    let mut written = comparison.write(&out)?;
+    if plots {
+        written.push(comparison.write_plots(&out)?);
+    }
+    for path in written {
+        say!("written: {}", path.display());
+    }
+    Ok(())
+}

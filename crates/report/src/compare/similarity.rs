@@ -1,0 +1,91 @@
+//! Similarity of pairs of samples, where runs were analysed: the paper's Figures 2 and 3.
+
+use super::figures::titled;
+use super::groups::{Group, Groups, point_of};
+use crate::aggregate::Sample;
+use crate::plot::{BarGroup, Bars, Caption, Plot, Rule};
+use crate::scale::Scale;
+
+/// More categories than this are not readable.
+const MOST_CATEGORIES: usize = 10;
+
+/// Kinds of pairs in `analysis.json`: title, note, and where their values are.
+const PAIRS: [(&str, &str, &str); 4] = [
+    (
+        "Similarity of all pairs",
+        "All pairs of samples, by how their true classes are related.",
+        "known/truth",
+    ),
+    (
+        "Similarity of clean-clean pairs",
+        "Pairs of samples whose labels are both right.",
+        "known/by_truth/clean_clean",
+    ),
+    (
+        "Similarity of clean-noisy pairs",
+        "Pairs of a sample whose label is right and one whose label is wrong.",
+        "known/by_truth/clean_noisy",
+    ),
+    (
+        "Similarity of cross-noise pairs",
+        "Pairs of a right label and a wrong one that says the same.",
+        "known/cross_noise",
+    ),
+];
+const RELATIONS: [(&str, &str); 2] =
+    [("related", "related (small pLCA)"), ("unrelated", "unrelated (large pLCA)")];
+
+/// Similarity of related and unrelated pairs by group, beside that of a clean run, where runs were analysed.
+pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
+    let analysed: Vec<&Group> =
+        groups.groups.iter().filter(|group| group.runs.iter().any(|run| run.analysis.is_some())).collect();
+    let read = |group: &Group, whose: &str, kind: &str, relation: &str| -> Sample {
+        let place = format!("/{whose}/similarity/{kind}/{relation}/normalised");
+        group.runs.iter().filter_map(|run| run.analysis.as_ref()?.pointer(&place)?.as_f64()).collect()
+    };
+    // By method, where there is more than one and noise differs.
+    let has_noise = groups.keys.iter().any(|key| key == "noise");
+    let parts = if has_noise {
+        let parts = Groups::facets(analysed, |group| group.method.clone());
+        let left_out: &[&str] = if parts.len() > 1 { &["host", "plugin"] } else { &[] };
+        let named = |group: &&Group| groups.name_without(group, left_out);
+        parts
+            .into_iter()
+            .map(|(part, members)| (part, members.iter().map(named).collect(), members))
+            .collect()
+    } else {
+        vec![(String::new(), analysed.iter().map(|group| group.label.clone()).collect::<Vec<_>>(), analysed)]
+    };
+    let parts: Vec<_> = parts.into_iter().filter(|part| part.2.len() <= MOST_CATEGORIES).collect();
+    let is_one = parts.len() == 1;
+    let draw =
+        |(title, note, kind): (&str, &str, &str), part: &str, names: &[String], analysed: &[&Group]| {
+            let bar = |(relation, name): (&str, &str)| BarGroup {
+                name: name.to_owned(),
+                points: analysed.iter().map(|group| point_of(&read(group, "run", kind, relation))).collect(),
+            };
+            let rule = |(number, (relation, name)): (usize, (&str, &str))| {
+                let values = analysed.iter().flat_map(|g| read(g, "clean", kind, relation).values().to_vec());
+                Some(Rule {
+                    name: format!("{name}, clean run"),
+                    value: values.collect::<Sample>().mean()?,
+                    group: number,
+                })
+            };
+            let bars = Bars {
+                caption: Caption::new(
+                    titled(title, if is_one { "" } else { part }),
+                    format!("{note} Mean of (1 + cosine) / 2."),
+                    "",
+                    "normalised similarity",
+                ),
+                scale: Scale::Plain,
+                categories: names.to_vec(),
+                groups: RELATIONS.into_iter().map(bar).collect(),
+                rules: RELATIONS.into_iter().enumerate().filter_map(rule).collect(),
+            };
+            bars.draw()
+        };
+    let kinds = PAIRS.into_iter().flat_map(|kind| parts.iter().map(move |part| (kind, part)));
+    kinds.filter_map(|(kind, (part, names, members))| draw(kind, part, names, members)).collect()
+}
