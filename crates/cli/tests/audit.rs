@@ -103,7 +103,16 @@ fn wrong_labels_come_first_and_corrected_ones_can_be_trained_on() {
     let better = corrected.iter().filter(|row| right(row)).count();
     assert!(better > 800 - count / 2, "{better} of 800 labels are right after correction");
     let again = negscale(&["train", "--data", text(&data), "--labels", text(&out.join("corrected.csv"))])
-        .args(["--set", "host=cross-entropy", "--set", "epochs=1", "--set", "baseline=none", "--set", "batch=32"])
+        .args([
+            "--set",
+            "host=cross-entropy",
+            "--set",
+            "epochs=1",
+            "--set",
+            "baseline=none",
+            "--set",
+            "batch=32",
+        ])
         .args(["--set", "hidden=[24]", "--quiet", "--out", text(&here.join("again"))])
         .output()
         .unwrap();
@@ -179,11 +188,16 @@ fn pictures_are_audited_by_their_folders_and_trained_on_with_corrected_labels() 
         }
     }
     let out = here.join("out");
-    let small = ["--set", "epochs=4", "--set", "batch=8", "--set", "rolr.warm_up_batch=8", "--set", "width=0.25"];
-    let output = negscale(&["audit", text(&data), "--out", text(&out), "--json"]).args(small).output().unwrap();
+    let small =
+        ["--set", "epochs=4", "--set", "batch=8", "--set", "rolr.warm_up_batch=8", "--set", "width=0.25"];
+    let output =
+        negscale(&["audit", text(&data), "--out", text(&out), "--json"]).args(small).output().unwrap();
     fine(&output);
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((summary["samples"].as_u64(), summary["settings"]["baseline"].as_str()), (Some(48), Some("none")));
+    assert_eq!(
+        (summary["samples"].as_u64(), summary["settings"]["baseline"].as_str()),
+        (Some(48), Some("none"))
+    );
     let corrected = rows(&out.join("corrected.csv"));
     assert!(corrected[0][1].ends_with("00.png") && &corrected[0][3] == "dark");
     let labels = out.join("corrected.csv");
@@ -193,8 +207,10 @@ fn pictures_are_audited_by_their_folders_and_trained_on_with_corrected_labels() 
         .output()
         .unwrap();
     fine(&again);
-    let given: Vec<String> =
-        rows(&here.join("again").join("audit.csv")).iter().map(|row| format!("{}{}", &row[0], &row[2])).collect();
+    let given: Vec<String> = rows(&here.join("again").join("audit.csv"))
+        .iter()
+        .map(|row| format!("{}{}", &row[0], &row[2]))
+        .collect();
     assert!(corrected.iter().all(|row| given.contains(&format!("{}{}", &row[0], &row[2]))));
 }
 

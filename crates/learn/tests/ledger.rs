@@ -152,7 +152,7 @@ fn the_suggestion_is_the_likeliest_class_and_the_given_one_among_equals() {
 fn predictions_are_averaged_once_the_warm_up_is_over() {
     let mut ledger = Ledger::new(&[0, 1], 2, 2).unwrap();
     assert_eq!(ledger.predictions(), None);
-    assert!(ledger.latent().unwrap().is_none());
+    assert!(ledger.latent(1.0).unwrap().is_none());
     ledger.record_predictions(&[0.0, 1.0, 1.0, 0.0], true).unwrap();
     assert_eq!(ledger.predictions().unwrap(), [0.0, 1.0, 1.0, 0.0]);
     ledger.record_predictions(&[0.5, 0.5, 0.25, 0.75], false).unwrap();
@@ -160,7 +160,8 @@ fn predictions_are_averaged_once_the_warm_up_is_over() {
     ledger.record_predictions(&[1.0, 0.0, 0.75, 0.25], false).unwrap();
     assert_eq!(ledger.predictions().unwrap(), [0.75, 0.25, 0.5, 0.5]);
     let before = ledger.clone();
-    for wrong in [&[0.5, 0.5][..], &[0.5, 0.6, 0.5, 0.5], &[-0.5, 1.5, 0.5, 0.5], &[f32::NAN, 1.0, 0.5, 0.5]] {
+    for wrong in [&[0.5, 0.5][..], &[0.5, 0.6, 0.5, 0.5], &[-0.5, 1.5, 0.5, 0.5], &[f32::NAN, 1.0, 0.5, 0.5]]
+    {
         assert!(ledger.record_predictions(wrong, false).unwrap_err().to_string().contains("predictions"));
     }
     assert!(ledger == before);

@@ -1,7 +1,7 @@
 //! How many labels are wrong: known mixtures, and cases at the edge.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use negscale_learn::audit::{Latent, NoiseEstimate, average_precision};
+use negscale_learn::audit::{COUNTING, Latent, NoiseEstimate, RANKING, average_precision};
 
 /// Uniform numbers, the same in every run.
 struct Chance(u64);
@@ -42,8 +42,9 @@ fn world(count: usize, classes: usize, ease: f64, flip: impl Fn(usize) -> Vec<f6
         let (favourite, sure) = ((chance.next() * classes as f64) as usize, chance.next().powf(1.0 / ease));
         let rest: Vec<f64> = (0..classes).map(|_| chance.next().powi(4) + 1e-6).collect();
         let sum: f64 = rest.iter().sum();
-        let row: Vec<f64> =
-            (0..classes).map(|c| (1.0 - sure) * rest[c] / sum + if c == favourite { sure } else { 0.0 }).collect();
+        let row: Vec<f64> = (0..classes)
+            .map(|c| (1.0 - sure) * rest[c] / sum + if c == favourite { sure } else { 0.0 })
+            .collect();
         let truth = chance.pick(&row);
         world.given.push(chance.pick(&flip(truth)) as u32);
         world.truth.push(truth as u32);
@@ -61,7 +62,7 @@ fn symmetric(classes: usize, rate: f64) -> impl Fn(usize) -> Vec<f64> {
 
 impl World {
     fn estimate(&self) -> (Latent, NoiseEstimate) {
-        let model = Latent::fit(&self.predictions, &self.given, self.classes).unwrap();
+        let model = Latent::fit(&self.predictions, &self.given, self.classes, COUNTING).unwrap();
         let estimate = NoiseEstimate::new(&self.predictions, &self.given, self.classes, &model).unwrap();
         (model, estimate)
     }
@@ -81,14 +82,18 @@ fn check_shape(estimate: &NoiseEstimate, classes: usize) {
     for matrix in [&estimate.given_by_true, &estimate.true_by_given] {
         assert_eq!(matrix.len(), classes);
         for row in matrix {
-            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9 && row.iter().all(|x| (0.0..=1.0).contains(x)));
+            assert!(
+                (row.iter().sum::<f64>() - 1.0).abs() < 1e-9 && row.iter().all(|x| (0.0..=1.0).contains(x))
+            );
         }
     }
 }
 
 #[test]
 fn known_rates_are_found_and_lie_inside_the_interval() {
-    for (seed, (classes, rate)) in [(4, 0.0), (10, 0.05), (10, 0.2), (4, 0.4), (10, 0.6)].into_iter().enumerate() {
+    for (seed, (classes, rate)) in
+        [(4, 0.0), (10, 0.05), (10, 0.2), (4, 0.4), (10, 0.6)].into_iter().enumerate()
+    {
         let world = world(8000, classes, 6.0, symmetric(classes, rate), seed as u64);
         let (_, estimate) = world.estimate();
         check_shape(&estimate, classes);
@@ -135,12 +140,17 @@ fn the_score_orders_better_than_the_predicted_probability_of_the_label() {
         other => (0..4).map(|c| f64::from(u8::from(c == other))).collect(),
     };
     let world = world(8000, 4, 3.0, flip, 9);
-    let wrong: Vec<bool> = world.given.iter().zip(&world.truth).map(|(given, truth)| given != truth).collect();
+    let wrong: Vec<bool> =
+        world.given.iter().zip(&world.truth).map(|(given, truth)| given != truth).collect();
     let own = world.given.iter().enumerate().map(|(i, &g)| -f64::from(world.predictions[i * 4 + g as usize]));
     let plain = average_precision(&own.collect::<Vec<_>>(), &wrong).unwrap();
+    let ranking = Latent::fit(&world.predictions, &world.given, 4, RANKING).unwrap();
     let scores = world.estimate().0.scores();
-    let better = average_precision(&scores, &wrong).unwrap();
-    assert!(better > plain + 0.1, "{better} against {plain}");
+    for scores in [ranking.scores(), scores.clone()] {
+        let better = average_precision(&scores, &wrong).unwrap();
+        assert!(better > plain + 0.1, "{better} against {plain}");
+    }
+    assert!(ranking.exponent() >= RANKING);
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
     assert!((mean - world.rate()).abs() < 0.02, "scores are probabilities: {mean} against {}", world.rate());
 }
@@ -160,7 +170,8 @@ fn labels_that_are_all_right_or_all_wrong_are_known_as_such() {
     let sure = |class: u32| (0..3).map(move |c| if c == class { 0.98 } else { 0.01f32 });
     let truth: Vec<u32> = (0..600).map(|i| i % 3).collect();
     let predictions: Vec<f32> = truth.iter().flat_map(|&class| sure(class)).collect();
-    let of = |given: Vec<u32>| World { predictions: predictions.clone(), given, truth: truth.clone(), classes: 3 };
+    let of =
+        |given: Vec<u32>| World { predictions: predictions.clone(), given, truth: truth.clone(), classes: 3 };
     let (model, right) = of(truth.clone()).estimate();
     check_shape(&right, 3);
     assert!(right.rate == 0.0 && right.interval[1] < 0.02, "{right:?}");
@@ -175,12 +186,8 @@ fn labels_that_are_all_right_or_all_wrong_are_known_as_such() {
 
 #[test]
 fn a_class_without_labels_and_a_class_alone_are_no_trouble() {
-    let with_empty = World {
-        predictions: [0.7, 0.2, 0.1].repeat(50),
-        given: vec![0; 50],
-        truth: vec![0; 50],
-        classes: 3,
-    };
+    let with_empty =
+        World { predictions: [0.7, 0.2, 0.1].repeat(50), given: vec![0; 50], truth: vec![0; 50], classes: 3 };
     let (model, estimate) = with_empty.estimate();
     check_shape(&estimate, 3);
     assert_eq!((estimate.rate, &estimate.given_counts), (0.0, &vec![50, 0, 0]));
@@ -202,7 +209,7 @@ fn what_is_no_prediction_is_refused() {
         (vec![0.5, 0.5], vec![2], "names no class"),
         (vec![f32::NAN, 0.5], vec![1], "outside [0, 1]"),
     ] {
-        let error = Latent::fit(&predictions, &given, 2).unwrap_err().to_string();
+        let error = Latent::fit(&predictions, &given, 2, RANKING).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
     }
 }
