@@ -1,7 +1,7 @@
 //! How many labels are wrong: known mixtures, and cases at the edge.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use negscale_learn::audit::{Latent, NoiseEstimate, average_precision};
+use negscale_learn::audit::{COUNTING, Latent, NoiseEstimate, RANKING, average_precision};
 
 /// Uniform numbers, the same in every run.
 struct Chance(u64);
@@ -62,7 +62,7 @@ fn symmetric(classes: usize, rate: f64) -> impl Fn(usize) -> Vec<f64> {
 
 impl World {
     fn estimate(&self) -> (Latent, NoiseEstimate) {
-        let model = Latent::fit(&self.predictions, &self.given, self.classes).unwrap();
+        let model = Latent::fit(&self.predictions, &self.given, self.classes, COUNTING).unwrap();
         let estimate = NoiseEstimate::new(&self.predictions, &self.given, self.classes, &model).unwrap();
         (model, estimate)
     }
@@ -144,9 +144,13 @@ fn the_score_orders_better_than_the_predicted_probability_of_the_label() {
         world.given.iter().zip(&world.truth).map(|(given, truth)| given != truth).collect();
     let own = world.given.iter().enumerate().map(|(i, &g)| -f64::from(world.predictions[i * 4 + g as usize]));
     let plain = average_precision(&own.collect::<Vec<_>>(), &wrong).unwrap();
+    let ranking = Latent::fit(&world.predictions, &world.given, 4, RANKING).unwrap();
     let scores = world.estimate().0.scores();
-    let better = average_precision(&scores, &wrong).unwrap();
-    assert!(better > plain + 0.1, "{better} against {plain}");
+    for scores in [ranking.scores(), scores.clone()] {
+        let better = average_precision(&scores, &wrong).unwrap();
+        assert!(better > plain + 0.1, "{better} against {plain}");
+    }
+    assert!(ranking.exponent() >= RANKING);
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
     assert!((mean - world.rate()).abs() < 0.02, "scores are probabilities: {mean} against {}", world.rate());
 }
@@ -205,7 +209,7 @@ fn what_is_no_prediction_is_refused() {
         (vec![0.5, 0.5], vec![2], "names no class"),
         (vec![f32::NAN, 0.5], vec![1], "outside [0, 1]"),
     ] {
-        let error = Latent::fit(&predictions, &given, 2).unwrap_err().to_string();
+        let error = Latent::fit(&predictions, &given, 2, RANKING).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
     }
 }

@@ -55,7 +55,7 @@ pub struct NoiseEstimate {
 }
 
 impl NoiseEstimate {
-    /// The estimate from predictions (N x C), given labels and the model fitted to them.
+    /// The estimate from predictions (N x C), given labels and the model fitted to them for counting.
     pub fn new(predictions: &[f32], given: &[u32], classes: usize, model: &Latent) -> Result<Self> {
         check(predictions, given, classes)?;
         let votes = Votes::new(predictions, given, classes);

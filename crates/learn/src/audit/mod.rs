@@ -16,7 +16,7 @@ mod measures;
 mod table;
 
 pub use estimate::NoiseEstimate;
-pub use latent::{KEPT, Latent};
+pub use latent::{COUNTING, KEPT, Latent, RANKING};
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use table::Cells;
 

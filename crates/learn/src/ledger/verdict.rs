@@ -76,9 +76,9 @@ impl Ledger {
         Ok(verdicts)
     }
 
-    /// The model of hidden labels fitted to the predictions, if somebody has looked.
-    pub fn latent(&self) -> Result<Option<Latent>> {
-        self.predictions().map(|p| Latent::fit(p, &self.given, self.classes)).transpose()
+    /// The model of hidden labels fitted to the predictions, if somebody has looked, with an exponent of at least `least`.
+    pub fn latent(&self, least: f64) -> Result<Option<Latent>> {
+        self.predictions().map(|p| Latent::fit(p, &self.given, self.classes, least)).transpose()
     }
 
     /// The verdict on every sample, in order, scored by clean probabilities.

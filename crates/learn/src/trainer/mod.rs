@@ -468,9 +468,10 @@ impl Trainer {
     /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
     pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
         let ledger = self.ledger()?;
-        let model = ledger.latent()?;
-        let verdicts = ledger.verdicts_by(model.as_ref(), &self.settings.verdict)?;
-        let estimate = match (&model, ledger.predictions()) {
+        let ranking = ledger.latent(audit::RANKING)?;
+        let verdicts = ledger.verdicts_by(ranking.as_ref(), &self.settings.verdict)?;
+        drop(ranking);
+        let estimate = match (&ledger.latent(audit::COUNTING)?, ledger.predictions()) {
             (Some(model), Some(p)) => Some(NoiseEstimate::new(p, ledger.given(), ledger.classes(), model)?),
             _ => None,
         };
