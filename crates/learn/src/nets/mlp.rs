@@ -1,6 +1,7 @@
 //! `mlp`: dense layers with ReLU, for embeddings (512-512-10 in the usual form). Images are flattened.
 //!
-//! Features: the last hidden layer after its ReLU (512). Keys `hidden.0`, ..., `fc`. 512-512-10: 267,786 parameters and
+//! Features: the last hidden layer before its ReLU (512), so that they can be negative: after it no two samples could be less than
+//! orthogonal, and pushing them apart would empty the layer. The classifier begins with that ReLU. Keys `hidden.0`, ..., `fc`. 512-512-10: 267,786 parameters and
 //! 267,264 multiply-adds. First weights: PyTorch's.
 
 use super::initial::Site;
@@ -34,10 +35,13 @@ impl Mlp {
     }
 
     pub(super) fn features<R: Run>(&self, run: &mut R, x: R::Row) -> R::Row {
-        self.hidden.iter().fold(x, |x, layer| run.dense(layer, x, Activation::Relu))
+        let last = self.hidden.len() - 1;
+        let activation = |at| if at == last { Activation::None } else { Activation::Relu };
+        self.hidden.iter().enumerate().fold(x, |x, (at, layer)| run.dense(layer, x, activation(at)))
     }
 
     pub(super) fn classify<R: Run>(&self, run: &mut R, features: R::Row) -> R::Row {
-        run.dense(&self.fc, features, Activation::None)
+        let activated = run.relu(features);
+        run.dense(&self.fc, activated, Activation::None)
     }
 }

@@ -45,6 +45,7 @@ pub(super) trait Run {
     /// Channels side by side.
     fn join(&mut self, parts: Vec<Self::Image>) -> Self::Image;
     fn dense(&mut self, layer: &Dense, x: Self::Row, act: Activation) -> Self::Row;
+    fn relu(&mut self, x: Self::Row) -> Self::Row;
     /// Values dropped one by one; `place` names the layer.
     fn dropout(&mut self, x: Self::Row, share: f64, place: &str) -> Self::Row;
     /// Whole channels of one image dropped.
@@ -185,6 +186,10 @@ impl Run for Tensors<'_> {
 
     fn dense(&mut self, layer: &Dense, x: Tensor<2>, act: Activation) -> Tensor<2> {
         kernels::dense(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), act)
+    }
+
+    fn relu(&mut self, x: Tensor<2>) -> Tensor<2> {
+        burn::tensor::activation::relu(x)
     }
 
     fn dropout(&mut self, x: Tensor<2>, share: f64, place: &str) -> Tensor<2> {

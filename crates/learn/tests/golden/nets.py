@@ -77,7 +77,8 @@ class CnnSmall(nn.Module):
 
     def forward(self, x):
         for i in range(1, 5):
-            x = F.relu(getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x)))
+            x = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(x))
+            x = F.relu(x) if i < 4 else x
             if i < 3:
                 x = F.max_pool2d(x, 2)
         f = x.mean((2, 3))
@@ -187,9 +188,10 @@ class Mlp(nn.Module):
         self.fc = nn.Linear(sizes[-1], classes)
 
     def forward(self, x):
-        for layer in self.hidden:
+        for layer in self.hidden[:-1]:
             x = F.relu(layer(x))
-        return x, self.fc(x)
+        f = self.hidden[-1](x)
+        return f, self.fc(F.relu(f))
 
 
 class Torchvision(nn.Module):
