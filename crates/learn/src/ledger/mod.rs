@@ -36,6 +36,9 @@ pub enum Samples<'a> {
     These(&'a [u32]),
 }
 
+/// The epochs whose losses are kept, and how many were looked at for predictions.
+pub(crate) type Counts = (Vec<u64>, Option<u32>);
+
 /// The losses of one epoch; NaN where a sample was not seen.
 #[derive(Debug, Clone)]
 struct EpochLosses {
@@ -275,7 +278,7 @@ impl Ledger {
     }
 
     /// Everything but the given labels: epochs and looks; targets, clean probabilities, losses of all epochs kept, predictions.
-    pub(crate) fn arrays(&self) -> ((Vec<u64>, Option<u32>), [Vec<f32>; 4]) {
+    pub(crate) fn arrays(&self) -> (Counts, [Vec<f32>; 4]) {
         let losses = self.epochs.iter().flat_map(|epoch| &epoch.losses).copied().collect();
         let arrays = [self.targets.clone(), self.clean.clone(), losses, self.predictions.clone()];
         ((self.epochs().collect(), self.looks), arrays)
