@@ -86,6 +86,8 @@ impl Adapter {
             return Err(Error::Setting { name: "centre", value: "class-balanced".into(), requirement });
         }
         let [b, dim] = features.dims();
+        let rectify = self.plugin.settings().rectify;
+        let features = if rectify { burn::tensor::activation::relu(features) } else { features };
         // A zero vector has no direction: it stays zero and gets no gradient.
         let square = features.clone().powf_scalar(2.0).sum_dim(1);
         let zero = square.clone().equal_elem(0.0);

@@ -1,7 +1,7 @@
 //! The paper's formulas as printed, with a list of pairs and the d x P matrix of directions.
 //!
 //! For comparison only, in speed and in value: [`NegScale::from_features`] gives the same numbers for a small part of the
-//! time and memory. Supports what the paper prints; `delta_gradient` and `centre` are not part of it and are refused.
+//! time and memory. Supports what the paper prints; `delta_gradient`, `rectify` and `centre` are not part of it and are refused.
 
 use crate::real::{View, dot, product};
 use crate::{Centre, Error, NegScale, Real, Reduction, Result, Tap, TermState, Terms};
@@ -26,9 +26,13 @@ pub fn bytes<T>(p: usize, dim: usize) -> usize {
 /// The loss and its gradient, literally.
 pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Tap<T>) -> Result<Literal<T>> {
     let s = plugin.settings();
-    if s.delta_gradient || s.centre != Centre::None {
-        let requirement = "the literal form has neither delta_gradient nor centre; use from_features";
-        return Err(Error::Setting { name: "delta_gradient, centre", value: "set".into(), requirement });
+    if s.delta_gradient || s.rectify || s.centre != Centre::None {
+        let requirement = "the literal form has no delta_gradient, rectify or centre; use from_features";
+        return Err(Error::Setting {
+            name: "delta_gradient, rectify, centre",
+            value: "set".into(),
+            requirement,
+        });
     }
     if dim == 0 || features.len() != tap.labels.len() * dim {
         let why = format!("{} labels times dimension {dim}, which must not be 0", tap.labels.len());

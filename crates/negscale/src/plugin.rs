@@ -158,7 +158,8 @@ impl NegScale {
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
         let (value, terms) = in_pool(b, || {
-            let zero_features = buffers.normalise(features, b, dim);
+            let rectify = self.settings.rectify;
+            let zero_features = buffers.normalise(features, b, dim, rectify);
             let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
             let x = View::new(unit, b, dim);
             gram.resize(b * b, T::ZERO);
@@ -172,7 +173,7 @@ impl NegScale {
             let (value, terms) = self.evaluate(gram, direct, dim, labels, tap, workspace);
             let multiply = if by_features { add_product } else { product };
             multiply(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-            buffers.through_normalisation(dim);
+            buffers.through_normalisation(dim, rectify);
             (value, Terms { zero_features, ..terms })
         });
         workspace.features = buffers;
@@ -267,8 +268,8 @@ impl NegScale {
 }
 
 impl<T: Real> FeatureBuffers<T> {
-    /// Unit vectors of the centred features, and their lengths; returns how many are zero vectors.
-    fn normalise(&mut self, features: &[T], b: usize, dim: usize) -> usize {
+    /// Unit vectors of the centred and, if so asked, rectified features, and their lengths; returns how many are zero vectors.
+    fn normalise(&mut self, features: &[T], b: usize, dim: usize, rectify: bool) -> usize {
         self.unit.clear();
         self.unit.extend_from_slice(features);
         self.length.clear();
@@ -276,6 +277,9 @@ impl<T: Real> FeatureBuffers<T> {
         for i in 0..b {
             let x = &mut self.unit[i * dim..][..dim];
             x.iter_mut().zip(&self.centre).for_each(|(x, &m)| *x = *x - m);
+            if rectify {
+                x.iter_mut().for_each(|x| *x = x.larger(T::ZERO));
+            }
             let mut length = dot(x, x).sqrt();
             let mut unit = 1.0;
             // Squares near the end of the range of numbers: divide by the largest entry first.
@@ -297,7 +301,7 @@ impl<T: Real> FeatureBuffers<T> {
     }
 
     /// Turns the gradient of the unit vectors into that of the features, in place.
-    fn through_normalisation(&mut self, dim: usize) {
+    fn through_normalisation(&mut self, dim: usize, rectify: bool) {
         if dim == 0 {
             return;
         }
@@ -307,6 +311,10 @@ impl<T: Real> FeatureBuffers<T> {
             let stretch = if *length == T::ZERO { T::ZERO } else { T::ONE / *length };
             let along = T::of(dot(g, x));
             g.iter_mut().zip(x).for_each(|(g, &x)| *g = (*g - along * x) * stretch);
+            if rectify {
+                // What was not above 0 is 0 here, and stays so for any small change.
+                g.iter_mut().zip(x).filter(|(_, x)| **x == T::ZERO).for_each(|(g, _)| *g = T::ZERO);
+            }
         }
     }
 }

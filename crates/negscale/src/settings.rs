@@ -85,6 +85,8 @@ pub struct Settings {
     pub targets: Targets,
     /// Whether the plug-in already acts while the host warms up.
     pub during_warm_up: bool,
+    /// Whether only what is above 0 in the features counts, as after a ReLU (then no two samples are less than orthogonal).
+    pub rectify: bool,
     /// What is subtracted from the features first.
     pub centre: Centre,
     /// Share of the old value when a running class mean meets a new batch.
@@ -109,6 +111,7 @@ impl Default for Settings {
             delta_gradient: false,
             targets: Targets::Given,
             during_warm_up: false,
+            rectify: false,
             centre: Centre::None,
             centre_momentum: 0.9,
         }

@@ -156,6 +156,25 @@ fn single_precision_features_give_what_the_slices_give() {
 }
 
 #[test]
+fn both_routes_rectify_alike() {
+    let batch = Batch::random(24, 8, 10, 3);
+    let confidence = narrow(&batch.confidence);
+    let tap = Tap::new(&batch.labels, &confidence);
+    let [direct, by_gram] = [false, true].map(|by_gram| {
+        let mut adapter = Adapter::new(plugin(Settings { rectify: true, ..Settings::default() }));
+        let features = leaf(&batch, DType::F32);
+        let f = features.clone();
+        let ours = if by_gram { adapter.loss_by_gram(f, &tap) } else { adapter.loss(f, &tap) }.unwrap();
+        let gradient = features.grad(&ours.loss.backward()).unwrap();
+        (ours.value, gradient.try_into_vec_as::<f32>().unwrap())
+    });
+    assert!((direct.0 - by_gram.0).abs() < 1e-5 * direct.0, "{} {}", direct.0, by_gram.0);
+    let largest = direct.1.iter().fold(0f32, |m, g| m.max(g.abs()));
+    assert!(direct.1.contains(&0.0) && largest > 0.0);
+    assert!(direct.1.iter().zip(&by_gram.1).all(|(a, b)| (a - b).abs() < 1e-4 * largest));
+}
+
+#[test]
 fn both_routes_leave_a_zero_feature_without_gradient() {
     let mut batch = Batch::random(12, 4, 10, 6);
     batch.features[8..12].fill(0.0);

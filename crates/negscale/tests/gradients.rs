@@ -160,6 +160,25 @@ fn the_gradient_with_a_centre_treats_the_centre_as_a_constant() {
     same_direction(&ours, &numeric, "centred");
 }
 
+#[test]
+fn rectified_features_have_the_value_and_the_gradient_of_a_relu_in_front() {
+    let tree = Taxonomy::builtin("cifar10").unwrap();
+    let plain = Settings { delta_gradient: true, ..Settings::default() };
+    let plugin = NegScale::new(&tree, Settings { rectify: true, ..plain.clone() }).unwrap();
+    let batch = Batch::random(20, 6, 10, 8);
+    let mut workspace = Workspace::new();
+    let found = plugin.from_features(&batch.features, 6, &batch.tap(), &mut workspace).unwrap();
+    let relu = |features: &[f64]| features.iter().map(|f| f.max(0.0)).collect();
+    let pairs = plugin.pairs(&batch.tap()).unwrap();
+    let value = |features: &[f64]| {
+        values(&Batch { features: relu(features), ..batch.clone() }, &pairs, &plain, None).total
+    };
+    assert!((found.value - value(&batch.features)).abs() < 1e-10 * found.value.abs());
+    let below = batch.features.iter().zip(found.gradient).filter(|(f, _)| **f < 0.0);
+    assert!(below.clone().count() > 20 && below.clone().all(|(_, g)| *g == 0.0));
+    same_direction(found.gradient, &differences(&batch.features, value), "rectified");
+}
+
 proptest! {
     // Four dimensions at least: in fewer, random features come so close that 1e-8 asks too much of f64.
     #![proptest_config(ProptestConfig::with_cases(60))]

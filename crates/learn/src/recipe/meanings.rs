@@ -128,6 +128,7 @@ pub(super) const NEGSCALE: &[(&str, &str)] = &[
     ("delta_gradient", "whether the gradient flows through delta too"),
     ("targets", "labels that decide the pairs: given, or refurbished by the host"),
     ("during_warm_up", "whether it already acts while the host warms up"),
+    ("rectify", "whether only what is above 0 in the features counts, as after a ReLU"),
     ("centre", "what is subtracted from features first: none, or class-balanced for features after a ReLU"),
     ("centre_momentum", "share of the old value in the running class means"),
 ];
