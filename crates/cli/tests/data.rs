@@ -1,41 +1,18 @@
 //! The data verbs as a person runs them.
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-/// The command with no data folders but those named.
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
-    command.args(arguments).env_remove("NEGSCALE_DATA");
-    command
-}
-
-#[track_caller]
-fn fine(arguments: &[&str]) -> String {
-    let output = command(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use std::path::Path;
+use std::process::{Output, Stdio};
+use support::{command, fine, folder, text};
 
 #[track_caller]
 fn fails(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = command(arguments).output().unwrap();
     assert_eq!(status.code(), Some(2), "{}", String::from_utf8_lossy(&stdout));
     String::from_utf8(stderr).unwrap()
-}
-
-/// An empty folder of this test's own.
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("data").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[test]

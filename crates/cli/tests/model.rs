@@ -1,44 +1,16 @@
 //! The verbs that use a trained model, as a person runs them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod support;
+
 use burn::tensor::Device;
 use negscale_data::views::{FeatureSettings, ImageSettings, Moments, Normalise};
 use negscale_data::{Shape, known};
 use negscale_learn::model::{Model, Preparation};
 use negscale_learn::nets::{NetSpec, Network};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn command(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_negscale")).args(arguments).env_remove("NEGSCALE_DATA").output().unwrap()
-}
-
-#[track_caller]
-fn fine(arguments: &[&str]) -> String {
-    let output = command(arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-#[track_caller]
-fn fails(arguments: &[&str]) -> String {
-    let output = command(arguments);
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(output.stdout.is_empty(), "an error prints no half result");
-    String::from_utf8(output.stderr).unwrap()
-}
-
-/// An empty folder of this test's own.
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("model").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
+use std::process::{Command, Stdio};
+use support::{fails, fine, folder, text};
 
 fn put(folder: &Path, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
     let path = folder.join(name);

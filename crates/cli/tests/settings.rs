@@ -1,25 +1,16 @@
 //! Settings as a person gives them, and the verbs that show them.
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod support;
 
-fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
-    command.args(arguments).env_remove("NEGSCALE_DATA").output().unwrap()
-}
-
-#[track_caller]
-fn fine(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use std::path::PathBuf;
+use std::process::Output;
+use support::{command, fine, folder, text};
 
 /// Exit code 2, and a message with all these parts.
 #[track_caller]
 fn fails(arguments: &[&str], parts: &[&str]) {
-    let Output { status, stdout, stderr } = run(arguments);
+    let Output { status, stdout, stderr } = command(arguments).output().unwrap();
     assert_eq!(status.code(), Some(2), "{}", String::from_utf8_lossy(&stdout));
     let message = String::from_utf8(stderr).unwrap();
     for part in parts {
@@ -29,16 +20,9 @@ fn fails(arguments: &[&str], parts: &[&str]) {
 
 /// A recipe in a folder of this test's own.
 fn recipe(test: &str, text: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("settings").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("mine.toml");
+    let path = folder(test).join("mine.toml");
     std::fs::write(&path, text).unwrap();
     path
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn show(arguments: &[&str]) -> toml::Table {

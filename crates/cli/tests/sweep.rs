@@ -1,34 +1,25 @@
 //! `negscale sweep` as a person runs it, stops it and reads its tables.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod support;
+
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
-
-/// An empty folder of this test's own.
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("sweep").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use support::{Chance, folder};
 
 /// Two clouds with a share of wrong labels, the true ones beside them.
 fn write_table(path: &Path, count: usize, wrong: usize) {
     let mut table = String::from("a,b,c,label,truth\n");
-    let mut state = count as u64;
-    let mut chance = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
-    };
+    let mut chance = Chance(count as u64);
     for i in 0..count {
         let truth = i % 3;
         let label = if wrong > 0 && i % wrong == 0 { (truth + 1) % 3 } else { truth };
         let centre = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]][truth];
-        let row = centre.map(|x| format!("{:.4}", x + 1.5 * (chance() + chance())));
+        let row = centre.map(|x| format!("{:.4}", x + 1.5 * (chance.next() + chance.next())));
         writeln!(table, "{},class {label},class {truth}", row.join(",")).unwrap();
     }
     std::fs::write(path, table).unwrap();

@@ -1,33 +1,14 @@
 //! `negscale train` as a person runs it, stops it and breaks it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod support;
+
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-
-/// An empty folder of this test's own.
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("train").join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Numbers around 0, the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as f64 / (1u64 << 31) as f64 - 0.5
-    }
-}
+use support::{Chance, folder, text};
 
 const NAMES: [&str; 4] = ["rose", "tulip", "=lorry", "<script>alert(1)</script>"];
 
