@@ -189,7 +189,7 @@ impl Run for Tensors<'_> {
     }
 
     fn relu(&mut self, x: Tensor<2>) -> Tensor<2> {
-        burn::tensor::activation::relu(x)
+        kernels::activate(x, Activation::Relu)
     }
 
     fn dropout(&mut self, x: Tensor<2>, share: f64, place: &str) -> Tensor<2> {
