@@ -85,14 +85,27 @@ fn write_run(folder: &Path, made: &Made) -> Result<(), Box<dyn Error>> {
         let one = |mean: f64| serde_json::json!({ "normalised": mean + 0.004 * chance(luck + 8) });
         serde_json::json!({ "related": one(0.62 + shift), "unrelated": one(0.47 + shift / 6.0) })
     };
+    let classes = ["aeroplane", "bird", "cat", "dog", "frog", "lorry"];
+    let mean = |a: usize, b: usize, shift: f64| match a.abs_diff(b) {
+        0 => 0.8 - shift,
+        1 => 0.3 + shift,
+        far => 0.02 * far as f64 + shift / 8.0,
+    };
+    let class_means = |shift: f64| -> Vec<Vec<f64>> {
+        (0..classes.len()).map(|a| (0..classes.len()).map(|b| mean(a, b, shift)).collect()).collect()
+    };
     let similarity = |shift: f64| {
-        serde_json::json!({ "similarity": { "known": {
+        serde_json::json!({ "class_means": class_means(shift), "similarity": { "known": {
             "truth": kind(shift),
             "by_truth": { "clean_clean": kind(shift / 2.0), "clean_noisy": kind(shift * 1.3) },
             "cross_noise": kind(shift * 2.0),
         } } })
     };
-    let analysis = serde_json::json!({ "run": similarity(made.ends.1 * 0.3), "clean": similarity(0.0) });
+    let analysis = serde_json::json!({
+        "target": { "classes": classes },
+        "run": similarity(made.ends.1 * 0.3),
+        "clean": similarity(0.0),
+    });
     fs::write(folder.join("analysis.json"), analysis.to_string())?;
     Ok(())
 }

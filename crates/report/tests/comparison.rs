@@ -130,6 +130,29 @@ fn similarity_is_shown_beside_that_of_the_clean_run() {
 }
 
 #[test]
+fn what_noise_changed_is_shown_class_by_class() {
+    let place = tempfile::tempdir().unwrap();
+    let settings = "host = 'rolr'\nplugin = 'none'\ndata = 'toy'\nnoise = 'sym:0.5'\nnet = 'mlp'";
+    for (seed, shift) in [(1, 0.1), (2, 0.3)] {
+        let folder = place.path().join(seed.to_string());
+        write_run(&folder, settings, seed, 0.5);
+        let json = serde_json::json!({
+            "target": { "classes": ["cat", "dog"] },
+            "run": { "class_means": [[0.9, 0.5 + shift], [0.5 + shift, null]] },
+            "clean": { "class_means": [[0.9, 0.5], [0.5, 0.8]] },
+        });
+        fs::write(folder.join("analysis.json"), json.to_string()).unwrap();
+    }
+    let comparison = Comparison::read(&[place.path().into()]).unwrap();
+    let plot = comparison.plots().into_iter().find(|plot| plot.to_svg().contains("class by class")).unwrap();
+    let svg = plot.to_svg();
+    assert!(svg.contains("cat") && svg.contains("dog"));
+    let numbers = format!("{:?}", plot.numbers());
+    // The mean over both runs; what was not measured in both stays empty.
+    assert!(numbers.contains("0.2") && !numbers.contains("0.8"), "{numbers}");
+}
+
+#[test]
 fn folders_without_a_run_are_refused() {
     let place = tempfile::tempdir().unwrap();
     let refused = Comparison::read(&[place.path().into()]);

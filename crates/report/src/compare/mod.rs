@@ -115,7 +115,7 @@ impl Comparison {
             ("What the plug-in adds", figures::differences(&pairs::matches(groups))),
             ("Ablation and sensitivity", [figures::ablations(groups), figures::sensitivity(groups)].concat()),
             ("Noise", figures::by_noise(groups)),
-            ("Similarity", similarity::similarity(groups)),
+            ("Similarity", [similarity::similarity(groups), similarity::by_class(groups)].concat()),
             ("Training", epochs::by_epoch(groups)),
         ];
         sections.into_iter().filter(|(_, plots)| !plots.is_empty()).collect()

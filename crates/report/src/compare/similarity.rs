@@ -1,13 +1,18 @@
-//! Similarity of pairs of samples, where runs were analysed: the paper's Figures 2 and 3.
+//! Similarity of pairs of samples, where runs were analysed: the paper's Figures 1 to 3.
 
 use super::figures::titled;
 use super::groups::{Group, Groups, point_of};
 use crate::aggregate::Sample;
-use crate::plot::{BarGroup, Bars, Caption, Plot, Rule};
+use crate::plot::{BarGroup, Bars, Caption, Grid, Plot, Rule};
 use crate::scale::Scale;
 
 /// More categories than this are not readable.
 const MOST_CATEGORIES: usize = 10;
+
+/// More classes than this leave no room for a number in every cell.
+const MOST_CLASSES: usize = 12;
+/// More groups than this are not drawn class by class.
+const MOST_GRIDS: usize = 4;
 
 /// Kinds of pairs in `analysis.json`: title, note, and where their values are.
 const PAIRS: [(&str, &str, &str); 4] = [
@@ -88,4 +93,33 @@ pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
         };
     let kinds = PAIRS.into_iter().flat_map(|kind| parts.iter().map(move |part| (kind, part)));
     kinds.filter_map(|(kind, (part, names, members))| draw(kind, part, names, members)).collect()
+}
+
+/// What noise changed, class by class: mean cosine of two classes, less that of the clean run.
+pub(super) fn by_class(groups: &Groups) -> Vec<Plot> {
+    let drawn = groups.groups.iter().filter_map(|group| {
+        let analyses: Vec<_> = group.runs.iter().filter_map(|run| run.analysis.as_ref()).collect();
+        let names = analyses.first()?.pointer("/target/classes")?.as_array()?;
+        let names: Vec<String> = names.iter().filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        if names.len() > MOST_CLASSES {
+            return None;
+        }
+        let change = |a: usize, b: usize| -> Sample {
+            let of = |analysis: &serde_json::Value, whose: &str| {
+                analysis.pointer(&format!("/{whose}/class_means/{a}/{b}"))?.as_f64()
+            };
+            analyses
+                .iter()
+                .filter_map(|analysis| Some(of(analysis, "run")? - of(analysis, "clean")?))
+                .collect()
+        };
+        // Rows run up, and the first class is to be on top.
+        let (rows, classes) = (names.iter().rev().cloned().collect(), names.len());
+        let cells = (0..classes).rev().flat_map(|a| (0..classes).map(move |b| (a, b)));
+        let cells: Vec<_> = cells.map(|(a, b)| point_of(&change(a, b))).collect();
+        let note = "Mean cosine of the features of two true classes in this run, less that in the clean run.";
+        let caption = Caption::new(titled("What noise changed, class by class", &group.label), note, "", "");
+        Grid { caption, scale: Scale::Plain, columns: names, rows, cells }.draw()
+    });
+    drawn.take(MOST_GRIDS).collect()
 }
