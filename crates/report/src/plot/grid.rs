@@ -6,7 +6,8 @@ use super::pen::{LETTER, LINE, Pen, SMALL, cut, letters, wrap};
 use super::{Caption, Plot, Point, WIDTH, text_of};
 use crate::scale::Scale;
 
-const LEFT: f64 = 62.0;
+/// Room for the names of rows: at least, at most.
+const LEFT: (f64, f64) = (62.0, 130.0);
 const TOP: f64 = 30.0;
 const TALLEST: f64 = 46.0;
 /// Percent of the colour in the deepest shade.
@@ -42,8 +43,10 @@ impl Grid {
             places().filter_map(|(row, column)| Some(cell(row, column)?.drawn()?.value)).collect();
         let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
         let high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64;
+        let left = (longest * LETTER + 12.0).clamp(LEFT.0, LEFT.1);
         let (wide, tall) =
-            ((WIDTH - LEFT) / columns.len() as f64, (260.0 / rows.len() as f64).clamp(20.0, TALLEST));
+            ((WIDTH - left) / columns.len() as f64, (260.0 / rows.len() as f64).clamp(20.0, TALLEST));
         let (right, bottom) = (WIDTH, TOP + tall * rows.len() as f64);
 
         let mut pen = Pen::default();
@@ -51,21 +54,21 @@ impl Grid {
         for (row, name) in rows.iter().enumerate() {
             let y = bottom - (row as f64 + 0.5) * tall;
             pen.group("grid", name, |pen| {
-                pen.text("y", (LEFT - 8.0, y), &cut(name, ((LEFT - 8.0) / LETTER) as usize))
+                pen.text("y", (left - 8.0, y), &cut(name, ((left - 8.0) / LETTER) as usize))
             });
         }
         let mut deepest = 1;
         for (column, name) in columns.iter().enumerate() {
             let lines = wrap(name, ((wide / LETTER) as usize).max(2), 2);
             deepest = deepest.max(lines.len());
-            let at = (LEFT + (column as f64 + 0.5) * wide, bottom + 17.0);
+            let at = (left + (column as f64 + 0.5) * wide, bottom + 17.0);
             pen.group("grid", name, |pen| pen.lines("x", at, &lines));
         }
         let below = bottom + 25.0 + LINE * deepest as f64;
         pen.text("end name", (right, below), &caption.x);
         for (row, column) in places() {
             let Some(point) = cell(row, column) else { continue };
-            let (x, y) = (LEFT + column as f64 * wide, bottom - (row as f64 + 1.0) * tall);
+            let (x, y) = (left + column as f64 * wide, bottom - (row as f64 + 1.0) * tall);
             let title = format!(
                 "{} {}, {} {}: {}",
                 caption.x,
