@@ -70,6 +70,7 @@ fn odd() -> Result<RunReport> {
             CountMatrix::checked(CLASSES, (0..CLASSES * CLASSES).map(mix).collect())?,
         )),
         noise: Some(CountMatrix::checked(6, (0..36).map(mix).collect())?),
+        ranking: None,
         separation: Some(Separation::Unknown(vec![0.5; 9])),
         suspicious: (0..13).map(suspicious).collect::<Result<_>>()?,
         command: format!("negscale train --data '{}' --seed 1", name(2).repeat(3)),

@@ -152,6 +152,7 @@ fn sample() -> Result<RunReport> {
         class_names: CLASSES.map(String::from).to_vec(),
         confusion: Some((Rows::True, CountMatrix::checked(10, (0..100).map(confusion).collect())?)),
         noise: Some(CountMatrix::checked(10, (0..100).map(noise).collect())?),
+        ranking: None,
         separation: Some(Separation::Known {
             right: (0..5480).map(|at| (1.0 - chance(51, at).powi(5)) as f32).collect(),
             wrong: (0..4520).map(|at| chance(52, at).powi(4) as f32).collect(),

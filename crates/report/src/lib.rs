@@ -43,6 +43,6 @@ pub use outcome::Outcome;
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
 pub use scale::Scale;
-pub use summary::{Figure, SummaryRow, TestAccuracy, summarise};
+pub use summary::{Figure, NOISE_ESTIMATED, SummaryRow, TestAccuracy, summarise};
 pub use table::Table;
 pub use thumbnail::Thumbnail;

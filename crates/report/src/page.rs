@@ -84,7 +84,7 @@ impl<'a> Page<'a> {
             duration: if run.records.is_empty() { String::new() } else { duration(seconds) },
             charts: charts(&run.records),
             histogram: run.separation.as_ref().and_then(histogram::draw),
-            audit: run.separation.as_ref().and_then(audit),
+            audit: audit(run),
             confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
                 let rows = if *rows == Rows::Given { "given" } else { "true" };
                 lay_out(matrix, |class| run.class_name(class), rows, "predicted")
@@ -236,20 +236,22 @@ fn noted(records: &[EpochRecord], begin: &str) -> Vec<Curve> {
     names.into_iter().map(curve).collect()
 }
 
-/// How well clean probabilities find wrong labels, where the truth is known.
-fn audit(separation: &Separation) -> Option<Plot> {
-    let Separation::Known { right, wrong } = separation else { return None };
-    let scores: Vec<f64> = right.iter().chain(wrong).map(|clean| -f64::from(*clean)).collect();
-    let is_wrong: Vec<bool> = (0..scores.len()).map(|at| at >= right.len()).collect();
-    let curve = RecallCurve::of("by clean probability", &scores, &is_wrong)?;
+/// How well wrong labels are found, where the truth is known.
+fn audit(run: &RunReport) -> Option<Plot> {
+    let Separation::Known { right, wrong } = run.separation.as_ref()? else { return None };
+    let all = right.len() + wrong.len();
+    let curve = run.ranking.clone().or_else(|| {
+        let scores: Vec<f64> = right.iter().chain(wrong).map(|clean| -f64::from(*clean)).collect();
+        let is_wrong: Vec<bool> = (0..all).map(|at| at >= right.len()).collect();
+        RecallCurve::of("by clean probability", &scores, &is_wrong)
+    })?;
     let caption = Caption::new(
         "Wrong labels found",
-        "Labels in the order of their clean probability, the lowest first: how many of those listed are wrong, and how many \
-         of the wrong ones are listed.",
+        "Labels in the order of suspicion: how many of those listed are wrong, and how many of the wrong ones are listed.",
         "wrong labels that are listed (recall)",
         "listed labels that are wrong (precision)",
     );
-    Recall { caption, curves: vec![curve], base: Some(wrong.len() as f64 / scores.len() as f64) }.draw()
+    Recall { caption, curves: vec![curve], base: Some(wrong.len() as f64 / all as f64) }.draw()
 }
 
 /// The table behind the charts: a column per number that was ever recorded.

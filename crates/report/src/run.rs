@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::histogram::Separation;
 use crate::matrix::CountMatrix;
 use crate::page::Page;
+use crate::plot::RecallCurve;
 use crate::record::EpochRecord;
 use crate::summary::SummaryRow;
 use crate::thumbnail::Thumbnail;
@@ -35,6 +36,8 @@ pub struct RunReport {
     pub noise: Option<CountMatrix>,
     /// Clean probabilities of the training samples.
     pub separation: Option<Separation>,
+    /// How well the list of suspicious labels finds wrong ones, where the truth is known; without it, clean probabilities are taken.
+    pub ranking: Option<RecallCurve>,
     /// Labels that are probably wrong, most suspicious first; 100 of them are shown.
     pub suspicious: Vec<Suspicious>,
     /// The command that repeats the run.

@@ -3,6 +3,9 @@
 use crate::number::{count, mean, percent, plain};
 use crate::record::EpochRecord;
 
+/// What the estimated share of wrong labels is called in a summary.
+pub const NOISE_ESTIMATED: &str = "Noise, estimated";
+
 /// A figure in the unit it is read in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Figure {
@@ -110,7 +113,7 @@ pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
         ("Fit to clean labels", last(|r| r.fit_clean), "predicted as labelled"),
         ("Fit to wrong labels", last(|r| r.fit_wrong_given), "predicted as labelled: memorised"),
         ("Wrong labels seen through", last(|r| r.fit_wrong_true), "predicted as their true class"),
-        ("Noise, estimated", last(|r| r.noise_estimate), "share of wrong labels"),
+        (NOISE_ESTIMATED, last(|r| r.noise_estimate), "share of wrong labels"),
     ];
     let fractions = fractions
         .into_iter()

@@ -48,6 +48,7 @@ fn report() -> RunReport {
         class_names: vec!["cat".into(), "dog".into()],
         confusion: Some((Rows::Given, CountMatrix::checked(2, vec![811, 22, 33, 744]).unwrap())),
         noise: Some(CountMatrix::checked(2, vec![655, 5, 6, 656]).unwrap()),
+        ranking: None,
         separation: Some(Separation::Known { right: vec![0.9; 30], wrong: vec![0.1; 20] }),
         suspicious: (0..120).map(item).collect(),
         command: "negscale train --seed 1".into(),

@@ -6,9 +6,10 @@ use anyhow::Result;
 use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures, NoiseEstimate};
 use negscale_learn::recipe::Recipe;
+use negscale_report::plot::RecallCurve;
 use negscale_report::{
-    CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, TestAccuracy,
-    Thumbnail, summarise as summary_rows,
+    CountMatrix, EpochRecord, Figure, NOISE_ESTIMATED, Rows, RunReport, Separation, SummaryRow, Suspicious,
+    TestAccuracy, Thumbnail, summarise as summary_rows,
 };
 use std::collections::BTreeMap;
 
@@ -175,7 +176,7 @@ pub fn write_report(
     summary: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<()> {
-    Ok(report(folder, recipe, material, trained, &summary.ranked, baseline)?
+    Ok(report(folder, recipe, material, trained, summary, baseline)?
         .write_html(&folder.file("report.html"))?)
 }
 
@@ -203,12 +204,17 @@ fn report(
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
-    audit: &Audit,
+    results: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<RunReport> {
-    let Material { train, .. } = material;
+    let (audit, Material { train, .. }) = (&results.ranked, material);
     let classes = train.classes().len();
     let mut summary = summary_rows(&trained.records);
+    // The last epoch's word is the mixture's; the audit's estimate knows all of them.
+    let row = summary.iter_mut().find(|row| row.label == NOISE_ESTIMATED);
+    if let (Some(row), Some(rate)) = (row, results.noise_estimated()) {
+        row.figure = Figure::Fraction(rate);
+    }
     let truth = train.truth();
     if let Some(truth) = truth {
         let measures = audit.measure(truth)?;
@@ -257,11 +263,20 @@ fn report(
         confusion: Some(confusion),
         noise: noise.transpose()?,
         separation: Some(separation(audit, truth)),
+        ranking: truth.and_then(|truth| ranking(audit, truth)),
         suspicious: shown.collect(),
         command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
         hardware: hardware(),
         version: version(),
     })
+}
+
+/// How well the order of the list finds wrong labels.
+fn ranking(audit: &Audit, truth: &[u32]) -> Option<RecallCurve> {
+    let findings = audit.findings();
+    let scores: Vec<f64> = findings.iter().map(|finding| -(finding.group as f64)).collect();
+    let is_wrong: Vec<bool> = findings.iter().map(|f| f.verdict.given != truth[f.index]).collect();
+    RecallCurve::of("as in audit.csv", &scores, &is_wrong)
 }
 
 fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
