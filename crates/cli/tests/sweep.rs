@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
-use support::{Chance, folder};
+use support::{Chance, fail as fails, folder, succeed as fine};
 
 /// Two clouds with a share of wrong labels, the true ones beside them.
 fn write_table(path: &Path, count: usize, wrong: usize) {
@@ -42,20 +42,6 @@ fn sweep(here: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
     command.current_dir(here).arg("sweep").args(words).env_remove("NEGSCALE_DATA");
     command
-}
-
-#[track_caller]
-fn fine(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-#[track_caller]
-fn fails(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stdout));
-    String::from_utf8(output.stderr).unwrap()
 }
 
 fn said(output: &Output) -> (String, String) {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use support::{Chance, folder, text};
+use support::{Chance, fail as fails, folder, succeed as fine, text};
 
 const NAMES: [&str; 4] = ["rose", "tulip", "=lorry", "<script>alert(1)</script>"];
 
@@ -63,20 +63,6 @@ fn command(arguments: &[String], out: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_negscale"));
     command.args(arguments).args(["--out", text(out)]).env_remove("NEGSCALE_DATA");
     command
-}
-
-#[track_caller]
-fn fine(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-#[track_caller]
-fn fails(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    assert_eq!(status.code(), Some(2), "{}", String::from_utf8_lossy(&stdout));
-    String::from_utf8(stderr).unwrap()
 }
 
 fn objects(output: &Output) -> Vec<Value> {

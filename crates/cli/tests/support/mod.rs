@@ -11,12 +11,26 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// What a command says that must succeed.
+#[track_caller]
+pub fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Standard error of a command that must fail with exit code 2.
+#[track_caller]
+pub fn fail(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    assert_eq!(status.code(), Some(2), "{}", String::from_utf8_lossy(&stdout));
+    String::from_utf8(stderr).unwrap()
+}
+
 /// Standard output of a command that must succeed.
 #[track_caller]
 pub fn fine(arguments: &[&str]) -> String {
-    let output = command(arguments).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(succeed(&mut command(arguments)).stdout).unwrap()
 }
 
 /// Standard error of a command that must fail with exit code 2 and print nothing else.
