@@ -70,7 +70,7 @@ enum Body {
     Mlp(mlp::Mlp),
     CnnSmall(cnn_small::CnnSmall),
     ResNet20(resnet_20::ResNet20),
-    PreAct(preact::PreActResNet18),
+    PreAct(preact::PreActResNet),
     ResNet(resnet::ResNet),
     Vgg(vgg::Vgg),
     Inception(inception::InceptionResNetV2),
@@ -85,7 +85,8 @@ impl Body {
         Ok(match spec.name.as_str() {
             "cnn-small" => Self::CnnSmall(cnn_small::CnnSmall::new(spec, site)?),
             "resnet-20" => Self::ResNet20(resnet_20::ResNet20::new(spec, site)?),
-            "preact-resnet-18" => Self::PreAct(preact::PreActResNet18::new(spec, site)?),
+            "preact-resnet-10" => Self::PreAct(preact::PreActResNet::new(spec, site, 1, 2)?),
+            "preact-resnet-18" => Self::PreAct(preact::PreActResNet::new(spec, site, 2, 1)?),
             "resnet-18" => Self::ResNet(resnet::ResNet::new(spec, site, [2, 2, 2, 2], false)?),
             "resnet-34" => Self::ResNet(resnet::ResNet::new(spec, site, [3, 4, 6, 3], false)?),
             "resnet-18-imagenet" => Self::ResNet(resnet::ResNet::new(spec, site, [2, 2, 2, 2], true)?),

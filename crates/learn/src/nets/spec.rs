@@ -192,6 +192,8 @@ pub const CARDS: &[Card] = cards![
     "mlp", "dense layers", "-", "rows or images", 512, Torch;
     "cnn-small", "four convolutions, 16-32-64-64", "-", "images from 4 x 4, made for 28 x 28", 64, HeIn;
     "resnet-20", "CIFAR ResNet, 16-32-64", "He et al. 2016", "images from 1 pixel, made for 32 x 32", 64, HeIn;
+    "preact-resnet-10", "small one for few cores: one block per stage, stem of stride 2", "-",
+        "images from 1 pixel, made for 32 x 32", 512, Torch;
     "preact-resnet-18", "pre-activation ResNet of the label-noise code bases", "He et al. 2016b",
         "images from 1 pixel, made for 32 x 32", 512, Torch;
     "resnet-18", "ResNet; 3x3 stem up to 64 x 64, 7x7 stem above", "He et al. 2016", "images from 1 pixel", 512, Torch;
