@@ -152,7 +152,6 @@ fn the_suggestion_is_the_likeliest_class_and_the_given_one_among_equals() {
 fn predictions_are_averaged_once_the_warm_up_is_over() {
     let mut ledger = Ledger::new(&[0, 1], 2, 2).unwrap();
     assert_eq!(ledger.predictions(), None);
-    assert!(ledger.latent(1.0).unwrap().is_none());
     ledger.record_predictions(&[0.0, 1.0, 1.0, 0.0], true).unwrap();
     assert_eq!(ledger.predictions().unwrap(), [0.0, 1.0, 1.0, 0.0]);
     ledger.record_predictions(&[0.5, 0.5, 0.25, 0.75], false).unwrap();

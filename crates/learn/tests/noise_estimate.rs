@@ -160,6 +160,13 @@ fn the_score_orders_better_than_the_predicted_probability_of_the_label() {
         assert!(better > plain + 0.05, "{better} against {plain}");
     }
     assert!(ranking.exponent() >= RANKING);
+    // Beyond the peak of the likelihood the nearest exponent is the best: no search is needed.
+    let counting = world.estimate().0;
+    assert!(counting.exponent() < RANKING);
+    let nearest = counting.with_exponent_from(&world.predictions, RANKING).unwrap();
+    assert_eq!((nearest.exponent(), nearest.scores()), (ranking.exponent(), ranking.scores()));
+    let same = ranking.with_exponent_from(&world.predictions, RANKING).unwrap();
+    assert_eq!(same.scores(), ranking.scores());
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
     assert!((mean - world.rate()).abs() < 0.02, "scores are probabilities: {mean} against {}", world.rate());
 }

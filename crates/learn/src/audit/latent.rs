@@ -25,6 +25,7 @@
 
 use crate::{Error, Result};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Entries of a prediction that are kept beside that of the given label.
 pub const KEPT: usize = 128;
@@ -59,13 +60,13 @@ pub struct Latent {
     /// Where each sample's entries begin, and the end.
     starts: Vec<usize>,
     exponent: f64,
-    /// $T$, a row for every true class.
-    transition: Vec<f64>,
+    /// $T$ transposed, a row for every given class: a sample needs one row.
+    by_given: Vec<f64>,
 }
 
 /// What a round adds up.
 struct Sums {
-    /// $\sum_i r_i(y)$ by true and given class.
+    /// $\sum_i r_i(y)$ by given and true class.
     joint: Vec<f64>,
     likelihood: f64,
 }
@@ -73,42 +74,64 @@ struct Sums {
 impl Latent {
     /// Fits the model to predictions (N x C) and given labels, with an exponent of at least `least`.
     pub fn fit(predictions: &[f32], given: &[u32], classes: usize, least: f64) -> Result<Self> {
-        check(predictions, given, classes)?;
-        let (logs, starts) = keep(predictions, given, classes);
-        let mut model = Self {
-            classes,
-            given: given.to_vec(),
-            entries: Vec::new(),
-            starts,
-            exponent: 1.0,
-            transition: first(classes),
-        };
-        if given.is_empty() || classes < 2 {
-            model.entries = logs;
-            model.entries.iter_mut().for_each(|entry| entry.value = 1.0);
+        let (mut model, logs) = Self::begin(predictions, given, classes)?;
+        if model.is_trivial() {
             return Ok(model);
         }
         let mut best = None::<(f64, f64, Vec<f64>)>;
         for exponent in EXPONENTS.into_iter().filter(|&exponent| exponent >= least) {
-            model.set_exponent(&logs, exponent);
-            model.transition = first(classes);
-            let mut likelihood = f64::NEG_INFINITY;
-            for _ in 0..ROUNDS.0 {
-                likelihood = model.round(|_| 1.0);
-            }
+            let likelihood = model.fit_at(&logs, exponent);
             if best.as_ref().is_some_and(|(most, ..)| likelihood <= *most) {
                 break; // the likelihood has one peak
             }
-            best = Some((likelihood, exponent, model.transition.clone()));
+            best = Some((likelihood, exponent, model.by_given.clone()));
         }
-        if let Some((_, exponent, transition)) = best {
+        if let Some((_, exponent, by_given)) = best {
             model.set_exponent(&logs, exponent);
-            model.transition = transition;
+            model.by_given = by_given;
         }
-        for _ in 0..ROUNDS.1 {
-            model.round(|_| 1.0);
-        }
+        model.settle();
         Ok(model)
+    }
+
+    /// The model with an exponent of at least `least`: this one, or one fitted to the same predictions and labels at `least`, because
+    /// the likelihood has one peak and falls from there on.
+    pub fn with_exponent_from(&self, predictions: &[f32], least: f64) -> Result<Cow<'_, Self>> {
+        if self.exponent >= least || self.is_trivial() {
+            return Ok(Cow::Borrowed(self));
+        }
+        let (mut model, logs) = Self::begin(predictions, &self.given, self.classes)?;
+        model.fit_at(&logs, least);
+        model.settle();
+        Ok(Cow::Owned(model))
+    }
+
+    /// A model without rounds, and logarithms of the entries that are kept.
+    fn begin(predictions: &[f32], given: &[u32], classes: usize) -> Result<(Self, Vec<Entry>)> {
+        check(predictions, given, classes)?;
+        let (logs, starts) = keep(predictions, given, classes);
+        let entries = logs.iter().map(|entry| Entry { value: 1.0, ..*entry }).collect();
+        let by_given = first(classes);
+        Ok((Self { classes, given: given.to_vec(), entries, starts, exponent: 1.0, by_given }, logs))
+    }
+
+    /// Whether there is nothing to fit.
+    fn is_trivial(&self) -> bool {
+        self.given.is_empty() || self.classes < 2
+    }
+
+    /// First rounds at an exponent; gives the mean log-likelihood before the last of them.
+    fn fit_at(&mut self, logs: &[Entry], exponent: f64) -> f64 {
+        self.set_exponent(logs, exponent);
+        self.by_given = first(self.classes);
+        (0..ROUNDS.0).fold(f64::NEG_INFINITY, |_, _| self.round())
+    }
+
+    /// Further rounds, at the exponent that is kept.
+    fn settle(&mut self) {
+        (0..ROUNDS.1).for_each(|_| {
+            self.round();
+        });
     }
 
     fn set_exponent(&mut self, logs: &[Entry], exponent: f64) {
@@ -132,31 +155,46 @@ impl Latent {
         });
     }
 
-    /// A sample's entries, each with its part of the likelihood, and the sum of these.
-    fn parts(&self, sample: usize) -> (impl Iterator<Item = (usize, f64)>, f64) {
+    /// A sample's entries, each with its part of the likelihood by this transposed $T$, and the sum of these.
+    fn parts<'a>(
+        &'a self,
+        by_given: &'a [f64],
+        sample: usize,
+    ) -> (impl Iterator<Item = (usize, f64)> + 'a, f64) {
         let given = self.given[sample] as usize;
-        let part = move |entry: &Entry| {
+        let transition = &by_given[given * self.classes..(given + 1) * self.classes];
+        let part = |entry: &Entry| {
             let class = entry.class as usize;
-            (class, f64::from(entry.value) * self.transition[class * self.classes + given])
+            (class, f64::from(entry.value) * transition[class])
         };
         let row = &self.entries[self.starts[sample]..self.starts[sample + 1]];
         let sum: f64 = row.iter().map(|entry| part(entry).1).sum();
         (row.iter().map(part), sum)
     }
 
-    /// One round of expectation and maximisation, samples weighted; gives the mean log-likelihood before it.
-    fn round(&mut self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
+    /// One round of expectation and maximisation; gives the mean log-likelihood before it.
+    fn round(&mut self) -> f64 {
+        let (by_given, likelihood) = self.improve(|_| 1.0);
+        self.by_given = by_given;
+        likelihood
+    }
+
+    /// What a round on weighted samples makes of the transposed $T$, and the mean log-likelihood before it.
+    fn improve(&self, weight: impl Fn(usize) -> f64 + Sync) -> (Vec<f64>, f64) {
         let sums = self.add_up(&weight);
         let classes = self.classes;
         let spread = 1.0 / (classes - 1) as f64;
-        for (class, row) in sums.joint.chunks(classes).enumerate() {
-            let total: f64 = row.iter().sum::<f64>() + 2.0;
-            let into = &mut self.transition[class * classes..(class + 1) * classes];
-            for (given, (t, sum)) in into.iter_mut().zip(row).enumerate() {
-                *t = (sum + if given == class { 1.0 } else { spread }) / total;
+        let mut totals = vec![0.0; classes];
+        for row in sums.joint.chunks(classes) {
+            totals.iter_mut().zip(row).for_each(|(total, sum)| *total += sum);
+        }
+        let mut by_given = sums.joint;
+        for (given, row) in by_given.chunks_mut(classes).enumerate() {
+            for (class, (t, total)) in row.iter_mut().zip(&totals).enumerate() {
+                *t = (*t + if given == class { 1.0 } else { spread }) / (total + 2.0);
             }
         }
-        sums.likelihood / self.given.len() as f64
+        (by_given, sums.likelihood / self.given.len() as f64)
     }
 
     fn add_up(&self, weight: &(impl Fn(usize) -> f64 + Sync)) -> Sums {
@@ -165,12 +203,15 @@ impl Latent {
         let of_chunk = |chunk: &[usize]| {
             let mut sums = Sums { joint: vec![0.0; cells], likelihood: 0.0 };
             for &sample in chunk {
-                let (parts, sum) = self.parts(sample);
                 let weight = weight(sample);
-                let given = self.given[sample] as usize;
-                for (class, part) in parts {
-                    sums.joint[class * self.classes + given] += weight * part / sum;
+                if weight == 0.0 {
+                    continue;
                 }
+                let (parts, sum) = self.parts(&self.by_given, sample);
+                let given = self.given[sample] as usize;
+                let joint = &mut sums.joint[given * self.classes..(given + 1) * self.classes];
+                let share = weight / sum;
+                parts.for_each(|(class, part)| joint[class] += share * part);
                 sums.likelihood += weight * sum.ln();
             }
             sums
@@ -185,8 +226,12 @@ impl Latent {
 
     /// The probability that each given label is wrong.
     pub fn scores(&self) -> Vec<f64> {
+        self.scores_by(&self.by_given)
+    }
+
+    fn scores_by(&self, by_given: &[f64]) -> Vec<f64> {
         let score = |sample| {
-            let (parts, sum) = self.parts(sample);
+            let (parts, sum) = self.parts(by_given, sample);
             // Without subtraction: of two labels that are surely wrong, one is more so.
             let others: f64 = parts.skip(1).map(|(_, part)| part).sum();
             (others / sum).clamp(0.0, 1.0)
@@ -196,11 +241,9 @@ impl Latent {
 
     /// The mean score of the samples with a weight, after one more round on them alone.
     pub(super) fn rate_among(&self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
-        let mut model = self.clone();
-        if self.classes > 1 {
-            model.round(&weight);
-        }
-        let (sum, total) = (model.scores().iter().enumerate())
+        let improved = (self.classes > 1).then(|| self.improve(&weight).0);
+        let scores = self.scores_by(improved.as_deref().unwrap_or(&self.by_given));
+        let (sum, total) = (scores.iter().enumerate())
             .fold((0.0, 0.0), |(sum, total), (i, score)| (sum + weight(i) * score, total + weight(i)));
         if total > 0.0 { sum / total } else { 0.0 }
     }
@@ -211,8 +254,9 @@ impl Latent {
     }
 
     /// $T$, C x C: a row for every true class, the probabilities of given ones.
-    pub fn transition(&self) -> &[f64] {
-        &self.transition
+    pub fn transition(&self) -> Vec<f64> {
+        let classes = self.classes;
+        (0..classes * classes).map(|at| self.by_given[at % classes * classes + at / classes]).collect()
     }
 }
 

@@ -68,17 +68,11 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// The verdict on every sample, in order, scored by a model fitted to this ledger, if there is one.
-    pub fn verdicts_by(&self, model: Option<&Latent>, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
+    /// The verdict on every sample, in order, scored by a model fitted to this ledger.
+    pub fn verdicts_by(&self, model: &Latent, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
         let mut verdicts = self.verdicts(settings)?;
-        let scores = model.map(Latent::scores).unwrap_or_default();
-        verdicts.iter_mut().zip(scores).for_each(|(verdict, score)| verdict.score = score);
+        verdicts.iter_mut().zip(model.scores()).for_each(|(verdict, score)| verdict.score = score);
         Ok(verdicts)
-    }
-
-    /// The model of hidden labels fitted to the predictions, if somebody has looked, with an exponent of at least `least`.
-    pub fn latent(&self, least: f64) -> Result<Option<Latent>> {
-        self.predictions().map(|p| Latent::fit(p, &self.given, self.classes, least)).transpose()
     }
 
     /// The verdict on every sample, in order, scored by clean probabilities.

@@ -44,7 +44,7 @@ pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
 pub use team::Team;
 
-use crate::audit::NoiseEstimate;
+use crate::audit::{Latent, NoiseEstimate};
 use crate::hosts::{self, Batch, Card, Epoch, Facts, Host, Judges, Kind, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
@@ -384,14 +384,14 @@ impl Trainer {
     /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
     pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
         let ledger = self.ledger()?;
-        let ranking = ledger.latent(audit::RANKING)?;
-        let verdicts = ledger.verdicts_by(ranking.as_ref(), &self.settings.verdict)?;
-        drop(ranking);
-        let estimate = match (&ledger.latent(audit::COUNTING)?, ledger.predictions()) {
-            (Some(model), Some(p)) => Some(NoiseEstimate::new(p, ledger.given(), ledger.classes(), model)?),
-            _ => None,
+        let Some(predictions) = ledger.predictions() else {
+            return Ok((ledger.verdicts(&self.settings.verdict)?, None));
         };
-        Ok((verdicts, estimate))
+        let (given, classes) = (ledger.given(), ledger.classes());
+        let counting = Latent::fit(predictions, given, classes, audit::COUNTING)?;
+        let ranking = counting.with_exponent_from(predictions, audit::RANKING)?;
+        let verdicts = ledger.verdicts_by(&ranking, &self.settings.verdict)?;
+        Ok((verdicts, Some(NoiseEstimate::new(predictions, given, classes, &counting)?)))
     }
 
     /// The trained model; `about` is text for people.
