@@ -308,6 +308,9 @@ fn a_dry_run_lists_and_only_chooses() {
     assert_eq!(list(&["--only", "plugin=negscale,seed=2"]), 1);
     assert_eq!(list(&["--only", "seed=1,seed=2"]), 4);
     assert_eq!(list(&["--only", "negscale.lambda=0.50"]), 2);
+    for noise in ["noise=sym:0.5", "noise=sym-incl:0.5"] {
+        assert_eq!(list(&["--set", "noise=sym:0.5", "--only", noise]), 4, "{noise}");
+    }
     assert_eq!(list(&["--set", "seed=7"]), 2, "cells that became the same are one run");
     assert!(!here.join("runs").exists());
     let error = fails(&mut sweep(&here, &["run", "sweep.toml", "--only", "plugin=nine"]));

@@ -151,6 +151,11 @@ impl Only {
                 negscale_learn::recipe::find(key).with_context(|| format!("--only {pair}"))?;
                 bail!("--only {pair}: write the key with its table, such as negscale.lambda=1");
             }
+            // A noise has several spellings; runs have the full one.
+            let value = match value.parse::<NoiseSpec>() {
+                Ok(noise) if key == "noise" => noise.to_string(),
+                _ => value,
+            };
             match all.iter_mut().find(|(other, _)| other == key) {
                 Some((_, values)) => values.push(value),
                 None => all.push((key.to_owned(), vec![value])),
