@@ -46,6 +46,8 @@ pub struct Outcome {
     pub figures: BTreeMap<String, f64>,
     /// The same of the baseline that was trained beside it, if one was.
     pub baseline: BTreeMap<String, f64>,
+    /// Precision of its ranking of labels at every twentieth of recall; empty where the truth is not known.
+    pub audit_precision: Vec<f64>,
     /// Version of the program.
     pub version: String,
     /// What it ran on.
@@ -111,6 +113,7 @@ impl Outcome {
             noise_convention: said("noise_convention"),
             figures,
             baseline: json.get("baseline").and_then(numbers).unwrap_or_default(),
+            audit_precision: row(json.get("audit_precision")),
             version: said("version").unwrap_or_default(),
             hardware: said("hardware").unwrap_or_default(),
             started: origin.get("started").and_then(Value::as_integer).and_then(|at| u64::try_from(at).ok()),
@@ -173,6 +176,12 @@ fn read_if_there(path: &Path) -> Result<Option<String>> {
 
 fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
+}
+
+/// A list of numbers; empty if it is none.
+fn row(json: Option<&Json>) -> Vec<f64> {
+    let row = json.and_then(Json::as_array).map(|all| all.iter().map(Json::as_f64).collect::<Option<_>>());
+    row.flatten().unwrap_or_default()
 }
 
 fn numbers(json: &Json) -> Option<BTreeMap<String, f64>> {

@@ -60,6 +60,32 @@ fn one_numeric_setting_makes_a_curve() {
 }
 
 #[test]
+fn rankings_of_labels_are_drawn_side_by_side_where_the_truth_was_known() {
+    let place = tempfile::tempdir().unwrap();
+    for (plugin, precision) in [("none", [0.9, 0.5]), ("negscale", [1.0, 0.7])] {
+        for seed in [1, 2] {
+            let folder = place.path().join(format!("{plugin}{seed}"));
+            let base = "host = 'rolr'\ndata = 'toy'\nnoise = 'sym:0.5'\nnet = 'mlp'\n";
+            write_run(&folder, &format!("{base}plugin = '{plugin}'"), seed, 0.8);
+            let shift = 0.02 * (seed as f64 - 1.5);
+            let [first, last] = precision.map(|p| p - 0.01 + shift);
+            let results = format!(r#"{{"test_last10":0.8,"audit_precision":[{first},{last}]}}"#);
+            fs::write(folder.join("results.json"), results).unwrap();
+        }
+    }
+    let comparison = Comparison::read(&[place.path().into()]).unwrap();
+    let plot = comparison.plots().into_iter().find(|plot| plot.to_svg().contains("Wrong labels found"));
+    let plot = plot.expect("a plot");
+    let (header, rows) = plot.numbers();
+    assert_eq!(header, ["found, %", "rolr", "rolr + negscale"]);
+    assert_eq!(rows.len(), 2);
+    assert!(
+        rows[0][0].starts_with("50") && rows[0][1].starts_with("89") && rows[1][2].starts_with("69"),
+        "{rows:?}"
+    );
+}
+
+#[test]
 fn variants_of_the_plug_in_make_an_ablation_with_the_host_alone() {
     let place = tempfile::tempdir().unwrap();
     for (plugin, accuracy) in [("none", 0.80), ("negscale", 0.85), ("no-snop", 0.83), ("no-dcsa", 0.84)] {

@@ -26,6 +26,8 @@ pub struct Summary {
     pub last: EpochRecord,
     /// How good the audit is, where the truth is known.
     pub audit: Option<Measures>,
+    /// Precision by recall of its ranking, likewise.
+    pub curve: Option<RecallCurve>,
     /// Labels held to be wrong.
     pub flagged: usize,
     /// All labels.
@@ -71,6 +73,7 @@ fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<
         flagged: ranked.findings().iter().filter(|finding| finding.flag).count(),
         samples: material.train.len(),
         audit: material.train.truth().map(|truth| ranked.measure(truth)).transpose()?,
+        curve: material.train.truth().and_then(|truth| ranking(&ranked, truth)),
         noise: noise_rate(&material.train),
         seconds: trained.records.iter().map(|record| record.seconds).sum(),
         ranked,
@@ -110,6 +113,7 @@ impl Summary {
             "noise_estimated": self.noise_estimated(),
             "noise_interval": self.estimate.as_ref().map(|estimate| estimate.interval),
             "audit_average_precision": audit.average_precision,
+            "audit_precision": self.curve.as_ref().map(RecallCurve::twentieths),
             "audit_flag_precision": audit.flag_precision,
             "audit_flag_recall": audit.flag_recall,
             "audit_suggestion_accuracy": audit.suggestion_accuracy,
@@ -263,7 +267,7 @@ fn report(
         confusion: Some(confusion),
         noise: noise.transpose()?,
         separation: Some(separation(audit, truth)),
-        ranking: truth.and_then(|truth| ranking(audit, truth)),
+        ranking: results.curve.clone(),
         suspicious: shown.collect(),
         command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
         hardware: hardware(),

@@ -272,6 +272,7 @@ pub(super) mod tests {
                 ("seconds".to_owned(), 12.0),
             ]),
             baseline: BTreeMap::new(),
+            audit_precision: Vec::new(),
             version: "0.1.0".into(),
             hardware: "a machine".into(),
             started: None,

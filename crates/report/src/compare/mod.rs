@@ -10,6 +10,7 @@ mod figures;
 mod groups;
 mod page;
 mod pairs;
+mod recall;
 mod similarity;
 mod tables;
 
@@ -116,6 +117,7 @@ impl Comparison {
             ("Ablation and sensitivity", [figures::ablations(groups), figures::sensitivity(groups)].concat()),
             ("Noise", figures::by_noise(groups)),
             ("Similarity", [similarity::similarity(groups), similarity::by_class(groups)].concat()),
+            ("Wrong labels", recall::recall(groups)),
             ("Training", epochs::by_epoch(groups)),
         ];
         sections.into_iter().filter(|(_, plots)| !plots.is_empty()).collect()

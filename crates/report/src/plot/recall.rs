@@ -64,6 +64,12 @@ impl RecallCurve {
         Some(Self { name: name.into(), points, average })
     }
 
+    /// Precision at every twentieth of recall: 5, 10, ... 100 %.
+    #[must_use]
+    pub fn twentieths(&self) -> Vec<f64> {
+        (1..=20).filter_map(|part| self.at(f64::from(part) / 20.0)).collect()
+    }
+
     /// Precision where at least so much is found.
     fn at(&self, recall: f64) -> Option<f64> {
         self.points.iter().find(|point| point.0 >= recall - 1e-9).map(|point| point.1)
@@ -156,6 +162,15 @@ mod tests {
 
     fn plot(curves: Vec<RecallCurve>) -> Option<Plot> {
         Recall { caption: Caption::new("Audit", "", "recall", "precision"), curves, base: Some(0.4) }.draw()
+    }
+
+    #[test]
+    fn precision_is_told_at_every_twentieth_of_recall() {
+        // Right, wrong, wrong, right: hits are second and third.
+        let curve = RecallCurve::of("x", &[4.0, 3.0, 2.0, 1.0], &[false, true, true, false]).unwrap();
+        let told = curve.twentieths();
+        assert_eq!(told.len(), 20);
+        assert_eq!((told[0], told[9], told[10], told[19]), (0.5, 0.5, 2.0 / 3.0, 2.0 / 3.0));
     }
 
     #[test]
