@@ -42,7 +42,8 @@ pub struct Outcome {
     pub noise_achieved: Option<f64>,
     /// How that noise is defined, in words.
     pub noise_convention: Option<String>,
-    /// Every number of `results.json` by its name; what was not measured is not there.
+    /// Every number of `results.json` by its name, and what else the last epoch measured (such as `similarity related`); what was not
+    /// measured is not there.
     pub figures: BTreeMap<String, f64>,
     /// The same of the baseline that was trained beside it, if one was.
     pub baseline: BTreeMap<String, f64>,
@@ -98,7 +99,15 @@ impl Outcome {
             return Err(damaged(&results, "it belongs to another run than settings.toml beside it"));
         }
         let figures = numbers(&json).filter(|figures| !figures.is_empty());
-        let figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
+        let mut figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
+        // What only some runs measure stands with their epochs.
+        if let Ok(reading) = read_metrics(&folder.join(METRICS))
+            && let Some(last) = reading.records.last()
+        {
+            for (name, value) in &last.more {
+                figures.entry(name.clone()).or_insert(*value);
+            }
+        }
         Ok(Self {
             folder: folder.into(),
             host: text("host")?,
@@ -227,7 +236,7 @@ started = 1794804889
 
     #[test]
     fn a_finished_run_is_read_whole() {
-        let metrics = r#"{"epoch":0,"seconds":1,"learning_rate":0.1,"losses":{}}"#;
+        let metrics = r#"{"epoch":0,"seconds":1,"learning_rate":0.1,"losses":{},"more":{"similarity related":0.25,"flagged":1}}"#;
         let folder = folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, RESULTS_TEXT), (METRICS, metrics)]);
         let run = Outcome::read(folder.path()).unwrap();
         assert_eq!(
@@ -236,6 +245,7 @@ started = 1794804889
         );
         assert_eq!((run.noise.as_str(), run.noise_achieved), ("sym:0.5", Some(0.45)));
         assert_eq!((run.figure("test_last").unwrap(), run.figure("flagged").unwrap()), (0.5, 12.0));
+        assert_eq!(run.figure("similarity related").unwrap(), 0.25, "of the last epoch");
         assert_eq!(run.baseline["test_last"], 0.25);
         assert_eq!(run.setting("negscale.lambda").as_deref(), Some("0.5"));
         assert_eq!((run.setting("data").as_deref(), run.setting("x.y")), (Some("cifar10-embeddings"), None));

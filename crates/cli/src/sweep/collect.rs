@@ -193,7 +193,8 @@ pub fn settings(table: &toml::Table, without: &[&str]) -> BTreeMap<String, Strin
 pub fn form(figure: &str) -> (Form, &'static str, Option<Best>) {
     let is_fraction = ["test_", "fit_", "noise_", "audit_"].iter().any(|begin| figure.starts_with(begin));
     let best = (figure.starts_with("test_") || figure.starts_with("audit_")).then_some(Best::Largest);
-    if is_fraction { (Form::percent(2), " in %", best) } else { (Form::plain(2), "", best) }
+    let digits = if figure.starts_with("similarity") { 3 } else { 2 };
+    if is_fraction { (Form::percent(2), " in %", best) } else { (Form::plain(digits), "", best) }
 }
 
 /// A cell with mean, deviation and count.
