@@ -1,7 +1,7 @@
 //! What a host answers: plans and objectives.
 
 use super::Epoch;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,6 +85,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// One pass of the first network over all samples.
+    pub fn alone(views: Vec<View>, batch: usize) -> Self {
+        let order = Order::Shuffled { passes: 1 };
+        let trains = vec![0];
+        Self::new(vec![Turn { trains, views, unlabelled_views: None, order, batch, drop_last: true }])
+    }
+
     /// A plan of these turns.
     pub fn new(turns: Vec<Turn>) -> Self {
         Self { turns, ..Self::default() }
@@ -119,6 +126,12 @@ impl Objective {
     /// A loss that is reported whole.
     pub fn new(loss: Tensor<1>) -> Self {
         Self { loss, terms: Vec::new(), taps: Vec::new() }
+    }
+
+    /// The loss of a batch that teaches nothing: a number that no parameter had a part in, so that none moves.
+    pub fn nothing(device: &Device) -> Self {
+        let zero = TensorData::new(vec![0f32], [1]);
+        Self::new(Tensor::from_data(zero, &device.clone().autodiff()).require_grad())
     }
 
     /// With a part to report.
