@@ -16,7 +16,8 @@
 //!
 //! # Where this differs from paper and code
 //! The scan is made in evaluation mode; the code's, with norms in training mode, also tunes their statistics to unmixed pictures. Correction begins
-//! with the first epoch after warm-up, not with the second. Components that change places are put back. The rate drops as published.
+//! with the first epoch after warm-up, not with the second. Components that change places are put back. Warm-up is 30 % of
+//! the epochs, not 50 %: short runs of small networks learn wrong labels by then.
 
 use super::card::settings;
 use super::{
@@ -55,7 +56,7 @@ pub const CARD: Card = Card {
 
 settings! {
     protocol: Protocol = Protocol::Blind, "blind: one setting for all noise; tuned: the published one for the noise at hand";
-    warm_up: Milestone = Milestone::Share(0.5), "epochs before labels are corrected, or their share of all epochs";
+    warm_up: Milestone = Milestone::Share(0.3), "epochs before labels are corrected, or their share of all epochs";
     warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
     warm_up_mix: bool = true, "whether warm-up has MixUp";
     alpha: f64 = 1.0, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
@@ -82,10 +83,11 @@ impl Settings {
     }
 }
 
-/// As published for CIFAR-100, in fewer epochs.
-fn regime(_: Kind) -> Regime {
-    let schedule = Shape::Steps { at: vec![Milestone::Share(0.5), Milestone::Share(0.8)], factor: 0.1 };
-    let optimiser = Sgd { lr: 0.03, ..Sgd::default() };
+/// As published for CIFAR-100, in fewer epochs. Feature vectors are learnt soon, wrong labels with them: smaller steps, one drop.
+fn regime(kind: Kind) -> Regime {
+    let (lr, at) = if kind == Kind::Images { (0.03, vec![0.5, 0.8]) } else { (0.01, vec![0.8]) };
+    let schedule = Shape::Steps { at: at.into_iter().map(Milestone::Share).collect(), factor: 0.1 };
+    let optimiser = Sgd { lr, ..Sgd::default() };
     Regime { epochs: 20, batch: 32, optimiser: optimiser.into(), schedule: schedule.into() }
 }
 
