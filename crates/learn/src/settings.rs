@@ -46,3 +46,13 @@ pub fn require(setting: &'static str, value: f64, fits: bool, wanted: &'static s
     }
     Err(Error::Range { setting, value: value.to_string(), wanted })
 }
+
+/// Refuses a number below 0.
+pub fn require_not_negative(setting: &'static str, value: f64) -> Result<()> {
+    require(setting, value, value >= 0.0, "must be 0 or larger")
+}
+
+/// Refuses a number outside [0, 1].
+pub fn require_share(setting: &'static str, value: f64) -> Result<()> {
+    require(setting, value, (0.0..=1.0).contains(&value), "must be in [0, 1]")
+}

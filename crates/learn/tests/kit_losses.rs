@@ -138,6 +138,28 @@ fn cross_entropy_is_its_formula() {
 }
 
 #[test]
+fn generalised_cross_entropy_is_its_formula_between_cross_entropy_and_absolute_error() {
+    let y = labels(4);
+    let own = |z: &[f64]| -> Vec<f64> {
+        let p = softmax(z, CLASSES);
+        (0..ROWS).map(|i| p[i * CLASSES + y[i] as usize]).collect()
+    };
+    for q in [0.3, 0.7, 1.0] {
+        let oracle = |z: &[f64]| -> Vec<f64> { own(z).iter().map(|p| (1.0 - p.powf(q)) / q).collect() };
+        let found = |z| loss::generalised_cross_entropy(z, &y, q);
+        compare_logits("generalised", found, |z| mean(&oracle(z)));
+        let by_row = |z| weigh_tensor(loss::generalised_cross_entropy_rows(z, &y, q));
+        compare_logits("generalised by row", by_row, |z| weigh(&oracle(z)));
+    }
+    let [z, _] = &logits(1)[1];
+    let rows = |q| read(loss::generalised_cross_entropy_rows(tensor(z, SHAPE), &y, q));
+    for ((almost, p), error) in rows(1e-3).iter().zip(own(z)).zip(rows(1.0)) {
+        assert!((almost + p.ln()).abs() < 5e-3 * (1.0 + p.ln().powi(2)), "{almost} is not near {}", -p.ln());
+        assert!((error - (1.0 - p)).abs() < 1e-6);
+    }
+}
+
+#[test]
 fn soft_cross_entropy_is_its_formula_and_hard_targets_make_it_the_hard_one() {
     let t = probabilities(5, ROWS, CLASSES);
     let oracle = |z: &[f64]| {

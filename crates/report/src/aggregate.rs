@@ -159,7 +159,7 @@ fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// $\ln \Gamma(x)$ for positive $x$: Stirling's series, after $\Gamma(x + 1) = x \Gamma(x)$ has made $x$ large.
-fn ln_gamma(mut x: f64) -> f64 {
+pub fn ln_gamma(mut x: f64) -> f64 {
     let mut before = 0.0;
     while x < 15.0 {
         before -= x.ln();

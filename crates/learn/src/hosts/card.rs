@@ -104,6 +104,41 @@ pub struct Regime {
 /// A setting and what it means.
 pub type Meaning = (&'static str, &'static str);
 
+/// Settings of a method, each in one line: name, type, default and what it means.
+///
+/// Makes the struct `Settings` with its defaults, and `MEANINGS` for the card.
+macro_rules! settings {
+    ($($name:ident: $kind:ty = $default:expr, $meaning:literal;)+) => {
+        /// Settings of the method.
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default)]
+        pub struct Settings {
+            $(#[doc = $meaning] pub $name: $kind,)+
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $($name: $default),+ }
+            }
+        }
+
+        /// What each setting means.
+        pub const MEANINGS: &[$crate::hosts::Meaning] = &[$((stringify!($name), $meaning)),+];
+    };
+}
+pub(super) use settings;
+
+/// Meanings of a method's settings, and of those of a method over it.
+pub(super) const fn join<const N: usize>(base: &[Meaning], own: &[Meaning]) -> [Meaning; N] {
+    let mut all = [("", ""); N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < base.len() { base[at] } else { own[at - base.len()] };
+        at += 1;
+    }
+    all
+}
+
 /// A method's card.
 #[derive(Debug, Clone, Copy)]
 pub struct Card {

@@ -13,18 +13,23 @@
 pub mod anne;
 mod batch;
 mod card;
+mod course;
 pub mod cross_entropy;
+pub mod disc;
 mod divided;
 pub mod dividemix;
+pub mod dsos;
 mod peers;
 mod plan;
 pub mod rankmatch;
 pub mod rolr;
+pub mod selc;
+pub mod selc_plus;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use divided::SemiSettings;
-pub use plan::{Objective, Plan, State, Tap, Turn};
+pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
 
 use crate::trainer::Scene;
 use crate::{Error, Result};
@@ -56,7 +61,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne];
+methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

@@ -217,6 +217,14 @@ pub fn fit_from(values: &[f64], is_first: impl Fn(usize) -> bool, settings: &Gmm
     Ok(mixture)
 }
 
+/// How far apart the means of two Gaussians over the scaled losses lie, from 0 to 1: furthest when clean labels are learnt and
+/// wrong ones not yet.
+pub fn gap(losses: &[f32]) -> Result<f32> {
+    let losses: Vec<f64> = losses.iter().map(|&loss| f64::from(loss)).collect();
+    let means = fit(&scale(&losses)?, &GmmSettings::default())?.means;
+    Ok((means[1] - means[0]).abs() as f32)
+}
+
 /// Probability that each sample's label is clean: losses scaled, a mixture fitted, its clean posterior.
 pub fn clean_probabilities(losses: &[f64], settings: &GmmSettings) -> Result<Vec<f64>> {
     let values = scale(losses)?;

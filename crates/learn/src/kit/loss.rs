@@ -61,6 +61,24 @@ pub fn soft_cross_entropy_rows(logits: Tensor<2>, targets: Tensor<2>) -> Tensor<
     -sum_rows(targets * log_softmax(logits, 1))
 }
 
+/// $\frac1B \sum_i (1 - p_{i y_i}^q) / q$: see [`generalised_cross_entropy_rows`].
+///
+/// # Panics
+/// If there is not one label per row, or one is not below $C$.
+pub fn generalised_cross_entropy(logits: Tensor<2>, labels: &[u32], q: f64) -> Tensor<1> {
+    generalised_cross_entropy_rows(logits, labels, q).mean()
+}
+
+/// $(1 - p_{i y_i}^q) / q$ of every row, $q > 0$ (Zhang and Sabuncu, NeurIPS 2018): from cross-entropy ($q \to 0$) to the
+/// absolute error $1 - p_{i y_i}$ ($q = 1$), which wrong labels hardly move.
+///
+/// # Panics
+/// If there is not one label per row, or one is not below $C$.
+pub fn generalised_cross_entropy_rows(logits: Tensor<2>, labels: &[u32], q: f64) -> Tensor<1> {
+    let raised = (cross_entropy_rows(logits, labels) * -q).exp();
+    (1.0 - raised) / q
+}
+
 /// $\frac{1}{BC} \sum_i \sum_c (p_{ic} - t_{ic})^2$: the mean over rows and classes.
 pub fn squared_error(logits: Tensor<2>, targets: Tensor<2>) -> Tensor<1> {
     let away = softmax(logits, 1) - targets;

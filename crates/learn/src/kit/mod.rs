@@ -1,6 +1,8 @@
 //! Parts that training methods share, each small and tested alone.
 
 pub mod adaptive;
+pub mod beta;
+pub mod collision;
 pub mod contrast;
 pub mod fine;
 pub mod gmm;
@@ -13,4 +15,5 @@ pub mod rows;
 pub mod semi;
 pub mod small_loss;
 pub mod target;
+pub mod threshold;
 pub mod vote;

@@ -1,6 +1,14 @@
 //! One row of numbers per sample: checked, normalised, and their labels.
 
 use crate::{Error, Result};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// Places in a batch, for choosing rows of tensors by.
+pub fn places(places: &[usize], device: &Device) -> Tensor<1, Int> {
+    let places: Vec<i64> = places.iter().map(|&place| place as i64).collect();
+    let count = places.len();
+    Tensor::from_data(TensorData::new(places, [count]), device)
+}
 
 /// Rows scaled to length 1, as cosines need them; a row of zeros stays as it is, at cosine 0 to everyone.
 pub fn normalise(features: &[f32], dim: usize) -> Result<Vec<f32>> {

@@ -79,3 +79,19 @@ pub fn blend(t: &mut [f32], p: &[f32], keep: f32) {
         *t = keep * *t + (1.0 - keep) * p;
     }
 }
+
+/// $a^{s/E}$: what a running mean keeps at each of $E$ `epochs`, if `keep` $= a$ is meant for $s$ of them, so that a short run
+/// forgets as much as the published one. A `span` of 0 leaves it as it is.
+pub fn paced(keep: f64, span: usize, epochs: usize) -> f64 {
+    if span == 0 { keep } else { keep.powf(span as f64 / epochs.max(1) as f64) }
+}
+
+/// Makes the row at a place $e(y)$.
+///
+/// # Panics
+/// If there is no such row, or the label is not one of the classes.
+pub fn insist(rows: &mut [f32], at: usize, label: u32, classes: usize) {
+    let row = &mut rows[at * classes..(at + 1) * classes];
+    row.fill(0.0);
+    row[label as usize] = 1.0;
+}

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 
 const NO_ROWS: &str = "it works on images; for rows use `mlp`";
 
@@ -61,6 +61,17 @@ impl Samples {
             }
         }
         if images.is_empty() { Tensor::cat(rows, 0).into() } else { Tensor::cat(images, 0).into() }
+    }
+
+    /// Some of the samples, in this order.
+    ///
+    /// # Panics
+    /// If there is no such sample.
+    pub fn select(&self, places: Tensor<1, Int>) -> Self {
+        match self {
+            Self::Images(images) => images.clone().select(0, places).into(),
+            Self::Rows(rows) => rows.clone().select(0, places).into(),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::team::Team;
 use crate::Result;
 use crate::hosts::{Batch, Epoch};
 use crate::ledger::Ledger;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::{Loader, View};
 use std::collections::BTreeMap;
@@ -86,6 +86,19 @@ impl Scene<'_> {
     pub fn draw(&self, batch: &Batch, which: u64) -> Draw {
         let place = (self.epoch.number as u64) << 8 | batch.turn as u64;
         Draw::numbered(self.seed, Purpose::Method, which << 8, place, batch.step as u64)
+    }
+
+    /// What is believed of these samples, row after row.
+    pub fn targets(&self, samples: &[u32]) -> Vec<f32> {
+        let rows = samples.iter().filter_map(|&i| self.ledger.target(i as usize));
+        rows.flatten().copied().collect()
+    }
+
+    /// Rows over the classes as a tensor, a constant.
+    pub fn tensor(&self, rows: Vec<f32>) -> Tensor<2> {
+        let classes = self.ledger.classes();
+        let count = rows.len() / classes.max(1);
+        Tensor::from_data(TensorData::new(rows, [count, classes]), self.device)
     }
 
     /// The device that tensors live on.

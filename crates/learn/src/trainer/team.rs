@@ -62,6 +62,13 @@ impl Team {
         Ok(self.train(net, samples)?.logits.detach())
     }
 
+    /// As [`train`](Self::train), leaving no trace: running statistics stay, and the masks of later passes are as without it.
+    /// For passes that are for plug-ins only.
+    pub fn rehearse(&self, net: usize, samples: &Samples) -> Result<Output> {
+        let pass = Pass::rehearse(!self.stream(net), self.passes());
+        self.net(net).forward(samples.clone(), &pass)
+    }
+
     /// A pass in evaluation mode without gradients: how a peer is asked.
     pub fn watch(&self, net: usize, samples: &Samples) -> Result<Output> {
         let out = self.net(net).valid().forward(inner(samples.clone()), &Pass::evaluate())?;

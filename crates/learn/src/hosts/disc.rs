@@ -1,0 +1,195 @@
+//! DISC (Li et al., CVPR 2023): dynamic instance-specific selection and correction.
+//!
+//! Every sample has thresholds of its own, running means of how sure the network was of it. A label is trusted in a view if its
+//! probability exceeds the threshold; weak and strong view vote. [`crate::kit::threshold`] sorts samples at the end of every epoch, by the
+//! predictions that training itself has made, into clean $C$, hard $H$ and corrected $P$ (with $\hat y$), the rest being left out.
+//!
+//! Warm-up: $L = \mathrm{CE}(z_w, \tilde y) + \mathrm{CE}(z_s, \tilde y)$, both views in one pass. Then, with $M = C \cup H \cup P$,
+//!
+//! $$ L = \frac1B \sum_{v} \Big( \sum_{i \in C} \mathrm{CE}(z_{vi}, \tilde y_i) + \lambda_h \sum_{i \in H} \mathrm{GCE}(z_{vi}, \tilde y_i) \Big)
+//!    + \sum_v \frac{1}{|M|} \sum_{i \in M} \mathrm{CE}(\mathrm{MixUp}_M(x_{vi}, y_i)), $$
+//!
+//! $y_i$ the given label on $C \cup H$ and $\hat y_i$ on $P$; $\mathrm{GCE}(p, y) = (1 - p_y^q) / q$; MixUp within $M$ in passes of its own, with
+//! $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$, at least one half. A batch of which nobody is in $M$ changes nothing.
+//!
+//! **Ledger.** Target: the label on $M$, else the mean of both views' predictions. Clean probability: the mean over views of
+//! $p_v(\tilde y) / (p_v(\tilde y) + t_v)$, above one half where both trust the label.
+//!
+//! # Where this differs from the authors' code
+//! The thresholds' momentum is meant for 200 epochs: a run of $E$ has its power $200/E$ (`span`). The strong view is the house's. For more
+//! than 60 % of wrong labels the code changes to Adam with a linear end: settings of the run (`optimiser`, `schedule`), not of the method.
+
+use super::card::settings;
+use super::{
+    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
+    Tap,
+};
+use crate::kit::loss::{cross_entropy, one_hot, soft_cross_entropy};
+use crate::kit::mix::Mix;
+use crate::kit::rows::places;
+use crate::kit::target::{insist, paced};
+use crate::kit::threshold::{Rule, Set, Start, Thresholds};
+use crate::ledger;
+use crate::nets::{Heads, Samples};
+use crate::optim::Sgd;
+use crate::schedule::{Milestone, Shape};
+use crate::settings::{require, require_not_negative, require_share};
+use crate::trainer::{Scene, values};
+use crate::{Result, settings as tables};
+use burn::tensor::Tensor;
+use burn::tensor::activation::softmax;
+use negscale_data::View;
+
+/// The card.
+pub const CARD: Card = Card {
+    id: "disc",
+    about: "a moving threshold for every sample; two views vote on clean, hard and corrected labels",
+    paper: "Li et al., CVPR 2023",
+    provenance: Provenance::PaperAndCode,
+    nets: 1,
+    heads: Heads { projection: None, prediction: false },
+    judges: Judges::First,
+    beliefs: Beliefs::Own,
+    cost: "6 + 6 of those learnt",
+    settings: || tables::table(&Settings::default()),
+    meanings: MEANINGS,
+    regime,
+    build: |table, facts| Ok(Box::new(Disc::new(tables::read("disc", table)?, facts)?)),
+};
+
+settings! {
+    protocol: Protocol = Protocol::Blind, "blind: one setting for all noise; tuned: the published one for the noise at hand";
+    warm_up: Milestone = Milestone::Share(0.1), "epochs of cross-entropy on everything, or their share of all epochs";
+    momentum: f64 = 0.99, "share of a threshold that stays from epoch to epoch";
+    span: usize = 200, "epochs that momentum is meant for: its power span/epochs is used; 0: momentum itself";
+    start: Start = Start::Samples, "thresholds begin at 1/samples (authors' code) or at 1/classes";
+    margin: f64 = 0.5, "how far above its threshold a corrected sample lies";
+    cap: f64 = 0.99, "confidence that is enough for any correction";
+    lambda_h: f64 = 1.0, "weight of the loss on hard samples";
+    q: f64 = 0.7, "exponent of that loss: near 0 cross-entropy, 1 the absolute error";
+    alpha: f64 = 5.0, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
+    strong_view: View = View::Strong, "the second view of every sample";
+    tap_all: bool = false, "whether plug-ins see all samples as given, not only those learnt under the labels learnt";
+}
+
+impl Settings {
+    /// The settings, tuned to the noise if that is asked for, if all are in range.
+    pub fn checked(mut self, facts: &Facts) -> Result<Self> {
+        if self.protocol == Protocol::Tuned {
+            let (kind, rate) = facts.noise_kind();
+            let (is_heavy, is_ins) = (rate >= 0.6, kind == "ins");
+            let is_asym = kind.starts_with("asym") || kind == "pairflip";
+            self.lambda_h = if is_heavy { 0.2 } else { 1.0 };
+            self.momentum = if is_heavy || is_asym { 0.95 } else { 0.99 };
+            self.warm_up = Milestone::Share(if is_ins { 0.075 } else { 0.1 });
+        }
+        self.warm_up.check("warm_up")?;
+        for (name, value) in [("momentum", self.momentum), ("margin", self.margin), ("cap", self.cap)] {
+            require_share(name, value)?;
+        }
+        require_not_negative("lambda_h", self.lambda_h)?;
+        require_not_negative("alpha", self.alpha)?;
+        require("q", self.q, self.q > 0.0 && self.q <= 1.0, "must be above 0, at most 1")?;
+        Ok(self)
+    }
+}
+
+/// As published (no momentum), in fewer epochs.
+fn regime(_: Kind) -> Regime {
+    let schedule = Shape::Steps { at: vec![Milestone::Share(0.4), Milestone::Share(0.8)], factor: 0.1 };
+    let optimiser = Sgd { lr: 0.1, momentum: 0.0, weight_decay: 1e-3, ..Sgd::default() };
+    Regime { epochs: 20, batch: 128, optimiser: optimiser.into(), schedule: schedule.into() }
+}
+
+struct Disc {
+    settings: Settings,
+    warm_up: usize,
+    batch: usize,
+    keep: f32,
+    thresholds: Thresholds,
+}
+
+impl Disc {
+    fn new(settings: Settings, facts: &Facts) -> Result<Self> {
+        let settings = settings.checked(facts)?;
+        Ok(Self {
+            // Before anything was seen there are no sets.
+            warm_up: settings.warm_up.epochs(facts.epochs).max(1),
+            batch: facts.batch,
+            keep: paced(settings.momentum, settings.span, facts.epochs) as f32,
+            thresholds: Thresholds::new(
+                facts.samples,
+                settings.start.threshold(facts.samples, facts.classes),
+            ),
+            settings,
+        })
+    }
+}
+
+impl Host for Disc {
+    fn plan(&mut self, scene: &mut Scene) -> Result<Plan> {
+        let Settings { margin, cap, strong_view, .. } = self.settings;
+        let mut plan = Plan::alone(vec![View::Weak, strong_view], self.batch);
+        plan.warming_up = scene.epoch.number < self.warm_up;
+        if scene.epoch.number > 0 {
+            self.thresholds.judge(Rule { margin: margin as f32, cap: cap as f32 });
+            scene.ledger.set_clean(ledger::Samples::All, &self.thresholds.clean_probabilities())?;
+            self.thresholds.advance(self.keep);
+            for (name, set) in [("clean", Set::Clean), ("hard", Set::Hard), ("corrected", Set::Corrected)] {
+                plan.notes.insert(name.into(), self.thresholds.share(set));
+            }
+        }
+        Ok(plan)
+    }
+
+    fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
+        let team = scene.team;
+        let out = team.train(0, &Samples::join(batch.views.clone()))?;
+        let said = values(softmax(out.logits.clone().inner(), 1))?;
+        let (weak, strong) = said.split_at(said.len() / 2);
+        let warming_up = scene.epoch.number < self.warm_up;
+        let mut rows = self.thresholds.record(&batch.samples, &batch.given, [weak, strong]);
+        let chosen =
+            if warming_up { Vec::new() } else { self.thresholds.choose(&batch.samples, &batch.given) };
+        chosen.iter().for_each(|&(at, label)| insist(&mut rows, at, label, scene.ledger.classes()));
+        scene.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
+        let [features, logits] = [out.features, out.logits.clone()].map(|x| x.narrow(0, 0, batch.len()));
+        let all = Tap { features, logits, given: batch.given.clone(), believed: None };
+        if warming_up {
+            return Ok(Objective::new(cross_entropy(out.logits, &batch.given.repeat(2)) * 2.0).with_tap(all));
+        }
+        let (chosen, labels): (Vec<usize>, Vec<u32>) = chosen.into_iter().unzip();
+        if chosen.is_empty() {
+            return Ok(Objective::nothing(scene.device()));
+        }
+        let [clean, hard] = self.thresholds.costs(&batch.samples, &batch.given, out.logits, self.settings.q);
+        let among = places(&chosen, &all.logits.device());
+        let wanted = one_hot(&labels, scene.ledger.classes(), scene.device());
+        let mut mixed = Vec::new();
+        for (number, view) in batch.views.iter().enumerate() {
+            let draw = &mut scene.draw(batch, number as u64);
+            let mix = Mix::draw(draw, labels.len(), self.settings.alpha, true);
+            let out = team.train(0, &mix.samples(view.select(among.clone())))?;
+            mixed.push(soft_cross_entropy(out.logits, mix.rows(wanted.clone())));
+        }
+        let mixed = Tensor::cat(mixed, 0).sum();
+        let loss = clean.clone() + hard.clone() * self.settings.lambda_h + mixed.clone();
+        let tap = if self.settings.tap_all {
+            all
+        } else {
+            let [features, logits] = [all.features, all.logits].map(|x| x.select(0, among.clone()));
+            Tap { features, logits, given: labels.clone(), believed: Some(labels) }
+        };
+        let objective = Objective::new(loss).with_term("clean", &clean).with_term("hard", &hard);
+        Ok(objective.with_term("mixed", &mixed).with_tap(tap))
+    }
+
+    fn state(&self) -> State {
+        self.thresholds.save()
+    }
+
+    fn restore(&mut self, state: State) -> Result<()> {
+        self.thresholds = Thresholds::restore(state);
+        Ok(())
+    }
+}
