@@ -8,6 +8,7 @@ pub mod knn;
 pub mod loss;
 pub mod mix;
 pub mod otsu;
+pub mod purify;
 pub mod rank;
 pub mod rows;
 pub mod semi;
