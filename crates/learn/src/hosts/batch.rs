@@ -1,10 +1,11 @@
 //! What a host sees of a batch.
 
 use crate::nets::Samples;
+use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
 /// Which epoch, counted from 0, of how many.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Its number, from 0.
     pub number: usize,

@@ -24,7 +24,7 @@ pub mod rolr;
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use divided::SemiSettings;
-pub use plan::{Objective, Plan, State, Tap, Turn};
+pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
 
 use crate::trainer::Scene;
 use crate::{Error, Result};

@@ -1,5 +1,6 @@
 //! What a host answers: plans and objectives.
 
+use super::Epoch;
 use burn::tensor::Tensor;
 use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,49 @@ pub struct Turn {
     pub drop_last: bool,
 }
 
+/// A part of a run with a schedule of its own: learning rates go as if the run were these epochs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Where it stands, and how long it is.
+    pub epoch: Epoch,
+    /// Factor on the learning rate.
+    pub rate: f64,
+}
+
+impl Stage {
+    /// Where an epoch stands in a run of stages of these lengths. What is left over belongs to the last one that has epochs.
+    pub fn at(epoch: Epoch, lengths: &[usize]) -> Self {
+        let last = lengths.iter().rposition(|&length| length > 0).unwrap_or(0);
+        let (mut number, mut begin) = (0, 0);
+        while number < last && epoch.number >= begin + lengths[number] {
+            begin += lengths[number];
+            number += 1;
+        }
+        let end = if number == last { epoch.of } else { epoch.of.min(begin + lengths[number]) };
+        Self { number, epoch: Epoch { number: epoch.number - begin, of: end - begin }, rate: 1.0 }
+    }
+
+    /// Whether this is its first epoch.
+    pub fn begins(&self) -> bool {
+        self.epoch.number == 0
+    }
+}
+
+/// What is thrown away at the begin of an epoch, once it is planned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anew {
+    /// Nothing: training goes on.
+    #[default]
+    Nothing,
+    /// What optimisers remember.
+    Optimisers,
+    /// The networks and what optimisers remember: fresh weights, drawn from the seed and the number of the stage.
+    Networks,
+}
+
 /// What an epoch trains, turn after turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -32,6 +76,12 @@ pub struct Plan {
     pub warming_up: bool,
     /// Numbers worth noting with the epoch, such as how many samples were held to be clean.
     pub notes: BTreeMap<String, f64>,
+    /// The stage of a run of several; without one, the schedule goes over all epochs.
+    #[serde(default)]
+    pub stage: Option<Stage>,
+    /// What begins anew with this epoch.
+    #[serde(default)]
+    pub anew: Anew,
 }
 
 impl Plan {
@@ -91,4 +141,23 @@ pub struct State {
     pub floats: BTreeMap<String, Vec<f32>>,
     /// Counts, labels and sample numbers by name.
     pub whole: BTreeMap<String, Vec<u32>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_epoch_of_a_run_stands_in_one_stage() {
+        let places = |of: usize, lengths: &[usize]| -> Vec<[usize; 3]> {
+            let at = |number| Stage::at(Epoch { number, of }, lengths);
+            (0..of).map(at).map(|s| [s.number, s.epoch.number, s.epoch.of]).collect()
+        };
+        assert_eq!(places(3, &[]), [[0, 0, 3], [0, 1, 3], [0, 2, 3]]);
+        assert_eq!(places(4, &[1, 3]), [[0, 0, 1], [1, 0, 3], [1, 1, 3], [1, 2, 3]]);
+        assert_eq!(places(3, &[1, 1]), [[0, 0, 1], [1, 0, 2], [1, 1, 2]], "the rest is the last one's");
+        assert_eq!(places(2, &[3, 3]), [[0, 0, 2], [0, 1, 2]], "a run that ends early");
+        assert_eq!(places(2, &[0, 2]), [[1, 0, 2], [1, 1, 2]], "a stage without epochs is passed over");
+        assert_eq!(places(2, &[1, 0]), [[0, 0, 2], [0, 1, 2]]);
+    }
 }

@@ -43,6 +43,7 @@ impl Trainer {
         let means = self.position.sums.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64));
         record.losses = means.collect();
         record.more = plan.notes.clone();
+        record.more.extend(plan.stage.map(|stage| ("stage".to_owned(), (stage.number + 1) as f64)));
         if let (Some(plugin), Some(tree)) = (&mut self.plugin, grown) {
             plugin.set_tree(&tree)?;
             self.tree = Tree::Grown(tree);

@@ -32,6 +32,7 @@ mod scan;
 mod scene;
 mod settings;
 mod similarity;
+mod stage;
 mod state;
 mod task;
 mod team;
@@ -48,10 +49,8 @@ use crate::audit::NoiseEstimate;
 use crate::hosts::{self, Batch, Card, Epoch, Facts, Host, Judges, Kind, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
-use crate::nets::Network;
 use crate::optim::Optimiser;
 use crate::plugins::{self, Plugin};
-use crate::schedule::Moment;
 use crate::{Error, Result, audit};
 use burn::module::Module;
 use burn::tensor::Device;
@@ -165,11 +164,7 @@ impl Trainer {
         if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
             plugin.set_tree(tree)?;
         }
-        let learning = device.clone().autodiff();
-        let nets = (0..card.nets).map(|number| {
-            Network::build(&settings.spec(preparation.input(), classes.len(), number)?, &learning)
-        });
-        let nets = nets.collect::<Result<Vec<_>>>()?;
+        let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
         let team = Team::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
         let held_out = held_out.map(shown).transpose()?;
         let tests = test.into_iter().chain(second_test);
@@ -241,7 +236,7 @@ impl Trainer {
         if self.position.plan.is_none() {
             match self.plan() {
                 Err(Error::Interrupted) => return Ok(Outcome::Stopped { save: false }),
-                other => self.position.plan = Some(other?),
+                other => self.begin(other?)?,
             }
         }
         let plan = self.position.plan.clone().unwrap_or_default();
@@ -299,7 +294,7 @@ impl Trainer {
                 unlabelled: loaded.unlabelled().map(|part| to_part(part, &shape, &device)),
             };
             drop(loaded);
-            self.step(&batch, plan.warming_up)?;
+            self.step(&batch, plan)?;
             self.position.batch += 1;
             watch(Progress {
                 epoch: self.position.epoch,
@@ -316,14 +311,8 @@ impl Trainer {
         Ok(true)
     }
 
-    fn step(&mut self, batch: &Batch, warming_up: bool) -> Result<()> {
-        let moment = Moment {
-            epoch: self.position.epoch,
-            epochs: self.settings.epochs,
-            step: batch.step,
-            steps: batch.steps,
-        };
-        let pace = self.settings.schedule.pace(self.settings.optimiser.lr(), moment);
+    fn step(&mut self, batch: &Batch, plan: &Plan) -> Result<()> {
+        let pace = self.pace(batch, plan);
         self.team.set_pace(pace)?;
         self.position.learning_rate = pace.lr;
         self.scans.forget();
@@ -340,7 +329,7 @@ impl Trainer {
         }
         let mut loss = objective.loss;
         if let Some(plugin) = &mut self.plugin
-            && (!warming_up || plugin.acts_during_warm_up())
+            && (!plan.warming_up || plugin.acts_during_warm_up())
         {
             for tap in &objective.taps {
                 if let Some(added) = plugin.attach(tap, self.position.batches)? {

@@ -113,10 +113,17 @@ impl TrainSettings {
         Ok(Self { optimiser: self.optimiser.checked()?, schedule: self.schedule.checked()?, ..self })
     }
 
-    /// The network to build, the `number`-th of the method's.
-    pub(super) fn spec(&self, input: nets::Input, classes: usize, number: usize) -> Result<NetSpec> {
+    /// The network to build, the `number`-th of the method's, as a stage begins with it.
+    pub(super) fn spec(
+        &self,
+        input: nets::Input,
+        classes: usize,
+        stage: usize,
+        number: usize,
+    ) -> Result<NetSpec> {
         let card = hosts::card(&self.host)?;
         let seed = self.seed.wrapping_mul(16).wrapping_add(number as u64);
+        let seed = seed ^ (stage as u64) << 48;
         let spec = NetSpec::new(self.net.clone(), input, classes).seeded(seed).scaled(self.width);
         Ok(NetSpec { heads: card.heads, hidden: self.hidden.clone(), ..spec })
     }

@@ -1,0 +1,57 @@
+//! Stages of a run: where the schedule stands, and what begins anew.
+
+use super::similarity::Probe;
+use super::team::Team;
+use super::{TrainSettings, Trainer};
+use crate::Result;
+use crate::hosts::{self, Anew, Batch, Epoch, Plan};
+use crate::nets::{Input, Network};
+use crate::optim::{Optimiser, Pace};
+use crate::schedule::Moment;
+use burn::tensor::Device;
+
+/// Networks that have learnt nothing, as a stage draws them.
+pub(super) fn networks(
+    settings: &TrainSettings,
+    input: Input,
+    classes: usize,
+    stage: usize,
+    device: &Device,
+) -> Result<Vec<Network>> {
+    let device = device.clone().autodiff();
+    let build = |number| Network::build(&settings.spec(input, classes, stage, number)?, &device);
+    (0..hosts::card(&settings.host)?.nets).map(build).collect()
+}
+
+impl Trainer {
+    /// Takes up a plan. What begins anew does so now: a run that is stopped in this epoch goes on with the plan and does not
+    /// begin anew once more.
+    pub(super) fn begin(&mut self, plan: Plan) -> Result<()> {
+        if plan.anew != Anew::Nothing {
+            let nets = match plan.anew {
+                Anew::Networks => {
+                    let stage = plan.stage.map_or(0, |stage| stage.number);
+                    let (input, classes) = (self.preparation.input(), self.classes.len());
+                    networks(&self.settings, input, classes, stage, &self.device)?
+                }
+                _ => (0..self.team.len()).map(|net| self.team.net(net).clone()).collect(),
+            };
+            let passes = self.team.passes();
+            let optimiser = Optimiser::new(self.settings.optimiser.clone())?;
+            self.team = Team::new(nets, &optimiser, self.settings.seed);
+            self.team.set_passes(passes);
+            self.scans.forget();
+            self.probe.iter_mut().for_each(Probe::forget);
+        }
+        self.position.plan = Some(plan);
+        Ok(())
+    }
+
+    /// Learning rate and momentum of a batch.
+    pub(super) fn pace(&self, batch: &Batch, plan: &Plan) -> Pace {
+        let whole = Epoch { number: self.position.epoch, of: self.settings.epochs };
+        let (epoch, rate) = plan.stage.map_or((whole, 1.0), |stage| (stage.epoch, stage.rate));
+        let moment = Moment { epoch: epoch.number, epochs: epoch.of, step: batch.step, steps: batch.steps };
+        self.settings.schedule.pace(self.settings.optimiser.lr() * rate, moment)
+    }
+}
