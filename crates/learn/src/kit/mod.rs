@@ -13,5 +13,6 @@ pub mod rank;
 pub mod rows;
 pub mod semi;
 pub mod small_loss;
+pub mod structure;
 pub mod target;
 pub mod vote;

@@ -13,7 +13,7 @@
 //! # Where this differs from the authors' code
 //! Theirs never exchanges (its condition cannot be met) and ends without labels; blocks that are not full are left out. Ours are of
 //! equal size, in an order drawn once. A ridge steadies the inverse. On small sets batches are smaller and the reader goes through a block as
-//! often as makes `reader_steps` steps an epoch, as many as theirs takes on CIFAR. Rows are scaled to length 1 and have a constant
+//! often as makes `reader_steps` steps an epoch. Rows are scaled to length 1 and have a constant
 //! beside them.
 
 pub mod labels;
@@ -69,7 +69,7 @@ impl Default for Purify {
             ridge: 1e-4,
             label_lr: 0.01,
             reader_batch: 500,
-            reader_steps: 98,
+            reader_steps: 20,
             reader_lr: 0.006,
             confidence_weight: 0.4,
             prior_weight: 2200.0,
@@ -164,14 +164,10 @@ pub fn purify(
     }
     let is_known = |i: u32| truths.iter().any(|&(sample, _)| sample == i);
     let known: Vec<bool> = (0..given.len() as u32).map(is_known).collect();
-    let order: Vec<u32> =
-        draw.permutation(given.len()).into_iter().filter(|&i| !known[i as usize]).collect();
+    let order: Vec<u32> = draw.permutation(given.len()).into_iter().filter(|&i| !known[i as usize]).collect();
     if truths.is_empty() || order.len() < 2 {
-        let problem = format!(
-            "{} true labels and {} others: give at least one and two",
-            truths.len(),
-            order.len()
-        );
+        let problem =
+            format!("{} true labels and {} others: give at least one and two", truths.len(), order.len());
         return Err(Error::Samples { what: "labels to purify", problem });
     }
     let labels: Vec<u32> = order.iter().map(|&i| given[i as usize]).collect();

@@ -34,8 +34,9 @@ fn factor(m: &mut [f64], dim: usize) -> Result<()> {
         }
         let left = row[i] - row[..i].iter().map(|a| a * a).sum::<f64>();
         if !(left > 0.0 && left.is_finite()) {
-            let problem =
-                format!("direction {i} of {dim} is empty or not finite: raise `ridge`, or look for divergence");
+            let problem = format!(
+                "direction {i} of {dim} is empty or not finite: raise `ridge`, or look for divergence"
+            );
             return Err(Error::Samples { what: "features", problem });
         }
         row[i] = left.sqrt();
