@@ -1,18 +1,18 @@
 //! Co-learning (Tan et al., ACM MM 2021): a classifier on noisy labels inherits structure from a head that sees no labels.
 //!
-//! One encoder $h$ with a projection $g$ and a classifier $z$. Per batch two steps, with a weak view $x^w$ and two strong ones:
+//! One encoder $h$ with a projection $g$ and a classifier $z$. Per batch two steps, with one view $x^w$ (a part of any size) and two
+//! with changed colours:
 //!
 //! 1. the classifier alone, by an optimiser of its own: pairs close in $g(x^w)$ shall be close in $z(x^w)$
 //!    ([`structure`]);
-//! 2. everything: $L = \mathrm{CE}(\mathrm{MixUp}(x^w, \tilde y)) + \lambda_{con}\, L_{con}$, $L_{con}$ the contrast of the projections of both
-//!    strong views ([`nt_xent`]).
+//! 2. everything: $L = \mathrm{CE}(\mathrm{MixUp}(x^w, \tilde y)) + \lambda_{con}\, L_{con}$, $L_{con}$ the contrast of the projections of the
+//!    other two ([`nt_xent`]).
 //!
 //! MixUp has one $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$ per batch, not cut at 1/2. Nobody is left out and nothing relabelled: the
 //! method says nothing of its own about labels. Plug-ins attach to $h(x^w)$ of step 1, whose encoder is still that of step 2.
 //!
 //! # Where this differs from the authors' code
-//! Pictures have our weak and strong views, not crops of any size with changed colours. A forward pass of theirs that is not used is left
-//! out. All of the last epoch is trained, and all of the test set scored. Feature vectors have a rate of their own.
+//! A forward pass of theirs that is not used is left out. All epochs are trained (there: one less), and all of the test set is scored.
 
 use super::{
     Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime, Tap, Turn,
@@ -78,8 +78,8 @@ impl Default for Settings {
             lambda_con: 1.0,
             lambda_str: 1.0,
             freedom: 0.0,
-            view: View::Weak,
-            contrast_view: View::Strong,
+            view: View::Zoom,
+            contrast_view: View::Contrast,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What both forms of DMLP (Tu et al., CVPR 2023) share: features without labels, then labels purified with the help of a few true
 //! ones, then training anew on the purified labels, which is the form's own.
 //!
-//! 1. **Features.** Pictures: the harness network is trained by contrast of two strong views ([`nt_xent`]), no labels, for a share of all
+//! 1. **Features.** Pictures: the harness network is trained by contrast of two changed views ([`nt_xent`]), no labels, for a share of all
 //!    epochs; features are what it makes of plain pictures. Feature vectors are their own.
 //! 2. **Purification** ([`purify`]), at the begin of the next epoch. Labels that are told ([`Scene::truths`]) judge; the others are
 //!    corrected.
@@ -130,7 +130,7 @@ impl Purifying {
         if self.is_features(scene) {
             let turn = Turn {
                 trains: vec![0],
-                views: vec![View::Strong; 2],
+                views: vec![View::Contrast; 2],
                 unlabelled_views: None,
                 order: Order::Shuffled { passes: 1 },
                 batch: self.batch,
