@@ -33,7 +33,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let provenance = serde_json::to_value(card.provenance)?;
         let provenance = provenance.as_str().unwrap_or_default();
         let cost = format!("{} forward passes per sample and epoch", card.cost);
-        let facts = said(&[card.paper, provenance, &networks, &cost]);
+        let told = card.wants_truth().map_or("-".into(), |count| match count {
+            hosts::Count::Whole(count) => format!("is told {count} true labels"),
+            hosts::Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
+        });
+        let facts = said(&[card.paper, provenance, &networks, &cost, &told]);
         say!("{}", beside(2, "", 22, &facts));
         for key in recipe::find(card.id)? {
             say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
@@ -70,7 +74,7 @@ fn host(card: &Card) -> Result<Value> {
         .collect();
     Ok(json!({
         "id": card.id, "about": card.about, "paper": card.paper, "provenance": card.provenance, "networks": card.nets,
-        "judges": card.judges, "beliefs": card.beliefs, "cost": card.cost, "settings": settings,
+        "judges": card.judges, "beliefs": card.beliefs, "cost": card.cost, "true_labels": card.wants_truth(), "settings": settings,
     }))
 }
 

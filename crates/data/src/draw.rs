@@ -23,6 +23,8 @@ pub enum Purpose {
     Method = 5,
     /// Which samples a smaller data set has.
     Sample = 6,
+    /// Which samples a training method is told the true labels of.
+    Truth = 7,
     /// First view of a sample; further views count on from here.
     View = 16,
 }

@@ -9,6 +9,27 @@ pub fn rows_with_rows(a: &[f32], b: &[f32], dim: usize, out: &mut [f32]) {
     multiply(out, [m, n, dim], (a, [dim, 1]), (b, [1, dim]), 0.0, 1.0);
 }
 
+/// `out[i * n + j] = sum_p a_i[p] b_p[j]`: the usual product `a b`, of rows of `inner` values with a matrix of rows of n.
+///
+/// # Panics
+/// If a length does not fit.
+pub fn rows_with_columns(a: &[f32], b: &[f32], inner: usize, out: &mut [f32]) {
+    let m = count(a, inner);
+    assert!(b.len().is_multiple_of(inner), "{} values are no {inner} rows", b.len());
+    let n = b.len() / inner;
+    multiply(out, [m, n, inner], (a, [inner, 1]), (b, [n, 1]), 0.0, 1.0);
+}
+
+/// `out[p * n + q] += sum_i a_i[p] b_i[q]`: `a` transposed times `b`, rows of m and of n values, added to what is there.
+///
+/// # Panics
+/// If a length does not fit.
+pub fn add_columns_with_columns(a: &[f32], b: &[f32], [m, n]: [usize; 2], out: &mut [f32]) {
+    let rows = count(a, m);
+    assert_eq!(rows, count(b, n), "as many rows on both sides");
+    multiply(out, [m, n, rows], (a, [1, m]), (b, [n, 1]), 1.0, 1.0);
+}
+
 /// `out[p * dim + q] += sum_i a_i[p] a_i[q]`: the second moment of the rows of `a`, not centred.
 ///
 /// # Panics
@@ -93,6 +114,18 @@ mod tests {
                 for j in 0..n {
                     let wanted: f32 = (0..dim).map(|p| a[i * dim + p] * b[j * dim + p]).sum();
                     assert_eq!(out[i * n + j], wanted, "{i} {j} of {m} x {n}, {dim}");
+                }
+            }
+            // b as dim rows of n.
+            rows_with_columns(&a, &b, dim, &mut out);
+            let mut turned = vec![1.0; m * n];
+            let upright: Vec<f32> = (0..m * dim).map(|at| a[at % m * dim + at / m]).collect();
+            add_columns_with_columns(&upright, &b, [m, n], &mut turned);
+            for i in 0..m {
+                for j in 0..n {
+                    let wanted: f32 = (0..dim).map(|p| a[i * dim + p] * b[p * n + j]).sum();
+                    assert_eq!(out[i * n + j], wanted, "{i} {j} of {m} x {n}, {dim}");
+                    assert_eq!(turned[i * n + j], 1.0 + wanted, "{i} {j} of {m} x {n}, {dim}");
                 }
             }
             let wide: Vec<f64> = a.iter().map(|&x| x.into()).collect();

@@ -3,7 +3,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_learn::kit::contrast::{cross_info_nce, masked_info_nce, normalise_rows};
+use negscale_learn::kit::contrast::{cross_info_nce, masked_info_nce, normalise_rows, nt_xent};
 
 const ROWS: usize = 8;
 const SIZE: usize = 4;
@@ -112,6 +112,43 @@ fn info_nce_between_two_sets_is_its_formula() {
     check(&read(found), &[oracle(&a, &k)], "value");
     check(&read(anchors.grad(&gradients).unwrap()), &differences(&a, |a| oracle(a, &k)), "anchors");
     check(&read(keys.grad(&gradients).unwrap()), &differences(&k, |k| oracle(&a, k)), "keys");
+}
+
+/// Whether two rows of a pair of views belong together.
+fn partners(rows: usize) -> Vec<bool> {
+    (0..4 * rows * rows).map(|at| (at / (2 * rows)).abs_diff(at % (2 * rows)) == rows).collect()
+}
+
+#[test]
+fn nt_xent_is_its_formula() {
+    for (n, rows, temperature) in [(21, 5, 0.5), (22, 4, 0.05), (23, 2, 1.0)] {
+        let (a, b) = (values(n, rows), values(n + 40, rows));
+        let oracle = |a: &[f64], b: &[f64]| {
+            let z = unit_rows(&[a, b].concat());
+            literal(&z, &z, &partners(rows), temperature, false)
+        };
+        let (first, second) = (tensor(&a), tensor(&b));
+        let found = nt_xent(first.clone(), second.clone(), temperature);
+        let gradients = found.backward();
+        let name = format!("temperature {temperature}");
+        check(&read(found), &[oracle(&a, &b)], &name);
+        check(&read(first.grad(&gradients).unwrap()), &differences(&a, |a| oracle(a, &b)), &name);
+        check(&read(second.grad(&gradients).unwrap()), &differences(&b, |b| oracle(&a, b)), &name);
+    }
+}
+
+#[test]
+fn nt_xent_of_far_samples_with_equal_views_costs_almost_nothing_and_of_one_sample_nothing() {
+    let apart: Vec<f64> = (0..SIZE * SIZE).map(|at| if at % (SIZE + 1) == 0 { 3.0 } else { 0.0 }).collect();
+    let found = read(nt_xent(tensor(&apart), tensor(&apart), 0.05))[0];
+    assert!(found < 1e-6, "{found}");
+    let swapped: Vec<f64> = apart.chunks(SIZE).rev().flatten().copied().collect();
+    assert!(read(nt_xent(tensor(&apart), tensor(&swapped), 0.05))[0] > 10.0);
+    let one = tensor(&values(24, 1));
+    let found = nt_xent(one.clone(), tensor(&values(25, 1)), 0.05);
+    let gradients = found.backward();
+    assert_eq!(read(found), [0.0]);
+    assert!(read(one.grad(&gradients).unwrap()).iter().all(|&g| g == 0.0));
 }
 
 #[test]

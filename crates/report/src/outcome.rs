@@ -130,10 +130,21 @@ impl Outcome {
         })
     }
 
-    /// Host and plug-in, for people.
+    /// Host and plug-in, for people, and whether it was told true labels.
     #[must_use]
     pub fn method(&self) -> String {
-        if self.plugin == "none" { self.host.clone() } else { format!("{} + {}", self.host, self.plugin) }
+        let name = if self.plugin == "none" {
+            self.host.clone()
+        } else {
+            format!("{} + {}", self.host, self.plugin)
+        };
+        told(&name, self.true_labels())
+    }
+
+    /// How many true labels the method was told; others than these have none.
+    #[must_use]
+    pub fn true_labels(&self) -> u64 {
+        self.figures.get("true_labels").map_or(0, |&count| count as u64)
     }
 
     /// A figure by its name.
@@ -164,6 +175,12 @@ impl Outcome {
     pub fn records(&self) -> Result<Vec<EpochRecord>> {
         Ok(read_metrics(&self.folder.join(METRICS))?.records)
     }
+}
+
+/// A method's name, marked if it was told true labels: it is not to be compared with others without a word about it.
+#[must_use]
+pub fn told(name: &str, true_labels: u64) -> String {
+    if true_labels == 0 { name.to_owned() } else { format!("{name} (told {true_labels} true labels)") }
 }
 
 fn damaged(path: &Path, problem: impl Into<String>) -> Error {
@@ -252,6 +269,17 @@ started = 1794804889
         assert_eq!(run.records().unwrap().len(), 1);
         let error = run.figure("fit_clean").unwrap_err().to_string();
         assert!(error.contains("`fit_clean`") && error.contains("test_last"), "{error}");
+    }
+
+    #[test]
+    fn a_method_that_was_told_true_labels_is_marked() {
+        let results = RESULTS_TEXT.replace("\"flagged\": 12", "\"true_labels\": 500");
+        let folder = folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, results.as_str())]);
+        let run = Outcome::read(folder.path()).unwrap();
+        assert_eq!(
+            (run.true_labels(), run.method().as_str()),
+            (500, "rolr + negscale (told 500 true labels)")
+        );
     }
 
     #[test]

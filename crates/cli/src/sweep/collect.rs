@@ -7,7 +7,7 @@ use crate::train::folder::write;
 use anyhow::{Context, Result, bail};
 use negscale_learn::recipe;
 use negscale_report::table::{Best, Cell, Column, Form, Kind};
-use negscale_report::{Outcome, Sample, Table};
+use negscale_report::{Outcome, Sample, Table, told};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -29,6 +29,15 @@ impl Finished<'_> {
     /// Its values of these settings.
     pub fn values(&self, keys: &[String]) -> Vec<String> {
         values(self.run, keys)
+    }
+
+    /// The same as cells of a table; a host that was told true labels is marked.
+    pub fn cells(&self, keys: &[String]) -> Vec<Cell> {
+        let cell = |(key, value): (&String, String)| match key.as_str() {
+            "host" => Cell::text(told(&value, self.outcome.true_labels())),
+            _ => Cell::text(value),
+        };
+        keys.iter().zip(self.values(keys)).map(cell).collect()
     }
 }
 
@@ -223,7 +232,8 @@ fn grid(done: &[Finished<'_>], axes: &Axes, figure: &str, note: &str) -> Result<
     let title = format!("{figure}{unit}: mean ± standard deviation (number of runs)");
     let mut table = Table::new(title, heads).with_note(note);
     for row in &rows {
-        let mut cells: Vec<Cell> = row.iter().map(Cell::text).collect();
+        let first = done.iter().find(|run| run.values(&axes.rows) == *row);
+        let mut cells: Vec<Cell> = first.map(|run| run.cells(&axes.rows)).unwrap_or_default();
         for column in &columns {
             let here = done
                 .iter()

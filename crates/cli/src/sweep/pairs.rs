@@ -73,7 +73,7 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
                 .filter(|(seed, value)| (**value + other.get(*seed).unwrap_or(&f64::NAN)).is_finite());
             both.map(|(_, value)| *value).collect()
         };
-        let mut row: Vec<Cell> = runs[0].values(&keys).iter().map(Cell::text).collect();
+        let mut row: Vec<Cell> = runs[0].cells(&keys);
         row.push(mean(&common(theirs, &ours), form));
         row.push(mean(&common(&ours, theirs), form));
         row.push(match differences.mean() {

@@ -9,7 +9,7 @@ use negscale_learn::recipe::Recipe;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{
     CountMatrix, EpochRecord, Figure, NOISE_ESTIMATED, Rows, RunReport, Separation, SummaryRow, Suspicious,
-    TestAccuracy, Thumbnail, summarise as summary_rows,
+    TestAccuracy, Thumbnail, summarise as summary_rows, told,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,8 @@ pub struct Summary {
     pub samples: usize,
     /// Share of wrong labels, where the truth is known.
     pub noise: Option<f64>,
+    /// True labels that the method was told.
+    pub true_labels: usize,
     /// Seconds of training, those before a stop included.
     pub seconds: f64,
     /// All labels, ranked.
@@ -67,7 +69,8 @@ fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audi
 fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
     let (ranked, estimate) = rank(recipe, material, trained)?;
     Ok(Summary {
-        name: name(recipe),
+        name: told(&name(recipe), trained.trainer.true_labels() as u64),
+        true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),
         last: trained.records.last().cloned().unwrap_or_default(),
         flagged: ranked.findings().iter().filter(|finding| finding.flag).count(),
@@ -118,6 +121,7 @@ impl Summary {
             "audit_flag_recall": audit.flag_recall,
             "audit_suggestion_accuracy": audit.suggestion_accuracy,
             "flagged": self.flagged,
+            "true_labels": (self.true_labels > 0).then_some(self.true_labels),
             "samples": self.samples,
             "epochs": self.last.epoch + 1,
             "seconds": self.seconds,
@@ -258,7 +262,7 @@ fn report(
     let noise = truth.map(|truth| count(classes, truth.iter().copied().zip(train.given().iter().copied())));
     let shown = audit.findings().iter().take(SHOWN).map(|finding| suspicious(train, finding));
     Ok(RunReport {
-        title: format!("{} on {}", name(recipe), train.name()),
+        title: format!("{} on {}", told(&name(recipe), results.true_labels as u64), train.name()),
         when: clock::date(folder.started),
         settings: std::fs::read_to_string(folder.file("settings.toml")).unwrap_or_default(),
         records: trained.records.clone(),

@@ -23,7 +23,7 @@ pub(super) fn crop_and_flip(scratch: &mut Scratch, border: (usize, usize), flip:
 }
 
 /// Exchanges left and right.
-fn mirror(scratch: &mut Scratch) {
+pub(super) fn mirror(scratch: &mut Scratch) {
     let Shape { width, channels, .. } = scratch.shape;
     for row in scratch.front.chunks_exact_mut(width * channels) {
         match channels {

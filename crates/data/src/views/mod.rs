@@ -5,6 +5,8 @@
 //! | plain, identity | as it is | as it is |
 //! | weak | crop out of a black border, mirrored in half of the cases | little jitter |
 //! | strong | three of 14 operations, Cutout, then weak | jitter and dropout |
+//! | zoom | a part of any size, mirrored in half of the cases | as weak |
+//! | contrast | zoom, then colours changed, at times to grey | as strong |
 //! | autoaugment | weak, then a pair of the AutoAugment policy | - |
 //! | jitter:S, dropout:P, jitter:S+dropout:P | - | the noise named, S in standard deviations |
 //!
@@ -27,6 +29,7 @@ mod normals;
 mod operation;
 mod resize;
 mod word;
+mod zoom;
 
 pub use canvas::{LONGEST_SIDE, Picture, Scratch, check_shape};
 pub use crop::default_border;
@@ -127,6 +130,12 @@ impl ImageViews {
         if matches!(view, View::Weak | View::Strong | View::AutoAugment) {
             crop::crop_and_flip(scratch, self.border, self.flip, draw);
         }
+        if matches!(view, View::Zoom | View::Contrast) {
+            zoom::zoom(scratch, self.flip, draw)?;
+        }
+        if view == View::Contrast {
+            zoom::recolour(scratch, draw);
+        }
         if view == View::AutoAugment {
             autoaugment::augment(scratch, draw);
         }
@@ -161,8 +170,8 @@ impl FeatureSettings {
     pub fn stray(&self, view: View) -> Result<Stray> {
         match view {
             View::Plain | View::Identity => Ok(Stray::NONE),
-            View::Weak => Ok(self.weak),
-            View::Strong => Ok(self.strong),
+            View::Weak | View::Zoom => Ok(self.weak),
+            View::Strong | View::Contrast => Ok(self.strong),
             View::Noise(stray) => stray.checked(),
             View::AutoAugment => Err(Error::Setting {
                 what: "view",

@@ -16,6 +16,10 @@ pub enum View {
     Weak,
     /// The strong view of the item's kind.
     Strong,
+    /// Pictures: a part of any size. Features: as weak.
+    Zoom,
+    /// Pictures: a part of any size with its colours changed. Features: as strong.
+    Contrast,
     /// Pictures: the AutoAugment policy.
     AutoAugment,
     /// Features as they are; another word for plain.
@@ -31,7 +35,8 @@ impl View {
             Self::Noise(_) => Err(Error::Setting {
                 what: "view",
                 value: self.to_string(),
-                requirement: "is for features; pictures have plain, weak, strong, autoaugment".into(),
+                requirement:
+                    "is for features; pictures have plain, weak, strong, zoom, contrast, autoaugment".into(),
             }),
             _ => Ok(()),
         }
@@ -46,7 +51,7 @@ impl FromStr for View {
             Error::Setting {
             what: "view",
             value: text.to_owned(),
-            requirement: "must be plain, weak, strong, autoaugment, identity, jitter:S, dropout:P or jitter:S+dropout:P"
+            requirement: "must be plain, weak, strong, zoom, contrast, autoaugment, identity, jitter:S, dropout:P or jitter:S+dropout:P"
                 .into(),
         }
         };
@@ -54,6 +59,8 @@ impl FromStr for View {
             "plain" => return Ok(Self::Plain),
             "weak" => return Ok(Self::Weak),
             "strong" => return Ok(Self::Strong),
+            "zoom" => return Ok(Self::Zoom),
+            "contrast" => return Ok(Self::Contrast),
             "autoaugment" => return Ok(Self::AutoAugment),
             "identity" => return Ok(Self::Identity),
             _ => {}
@@ -82,6 +89,8 @@ impl fmt::Display for View {
             Self::Plain => f.write_str("plain"),
             Self::Weak => f.write_str("weak"),
             Self::Strong => f.write_str("strong"),
+            Self::Zoom => f.write_str("zoom"),
+            Self::Contrast => f.write_str("contrast"),
             Self::AutoAugment => f.write_str("autoaugment"),
             Self::Identity => f.write_str("identity"),
             Self::Noise(Stray { sigma, dropout }) if *dropout == 0.0 => write!(f, "jitter:{sigma}"),
@@ -115,6 +124,8 @@ mod tests {
             "plain",
             "weak",
             "strong",
+            "zoom",
+            "contrast",
             "autoaugment",
             "identity",
             "jitter:0.1",

@@ -49,7 +49,7 @@ impl Default for Settings {
 }
 
 /// As the reference code of CIFAR-N has it, with a tenth of the epochs; a network without norms wants smaller steps.
-fn regime(kind: Kind) -> Regime {
+pub(super) fn regime(kind: Kind) -> Regime {
     let lr = if kind == Kind::Images { 0.1 } else { 0.02 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.6)], factor: 0.1 };
     Regime {

@@ -121,15 +121,18 @@ pub(super) fn regime(kind: Kind) -> Regime {
     }
 }
 
-struct DivideMix {
+pub(super) struct DivideMix {
     settings: Settings,
-    divided: Divided,
+    pub divided: Divided,
 }
 
 impl DivideMix {
-    fn new(settings: Settings, facts: &Facts) -> Result<Self> {
-        let settings = settings.checked(facts)?;
-        Ok(Self { divided: Divided::new(settings.semi.clone(), facts), settings })
+    pub fn new(settings: Settings, facts: &Facts) -> Result<Self> {
+        Ok(Self::of_checked(settings.checked(facts)?, facts))
+    }
+
+    pub fn of_checked(settings: Settings, facts: &Facts) -> Self {
+        Self { divided: Divided::new(settings.semi.clone(), facts), settings }
     }
 }
 

@@ -14,22 +14,29 @@ pub mod anne;
 mod batch;
 mod card;
 mod course;
+pub mod co_learning;
 pub mod cross_entropy;
 pub mod disc;
 mod divided;
 pub mod dividemix;
 pub mod dsos;
+pub mod dmlp_dividemix;
+pub mod dmlp_naive;
 mod peers;
 mod plan;
+mod purified;
 pub mod rankmatch;
 pub mod rolr;
 pub mod selc;
 pub mod selc_plus;
+mod truth;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use divided::SemiSettings;
 pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
+pub use purified::{PurifiedSettings, TapLabels};
+pub use truth::Count;
 
 use crate::trainer::Scene;
 use crate::{Error, Result};
@@ -38,6 +45,13 @@ use crate::{Error, Result};
 pub trait Host: Send {
     /// What this epoch trains. Called once at its begin, with the networks as the last epoch left them.
     fn plan(&mut self, scene: &mut Scene) -> Result<Plan>;
+
+    /// A loss along which the classifiers of the batch's networks alone take a step, by optimisers of their own, before anything
+    /// else is made of the batch. Its taps are not looked at. Most methods have none.
+    fn prelude(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Option<Objective>> {
+        let _ = (batch, scene);
+        Ok(None)
+    }
 
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
@@ -61,7 +75,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos];
+methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos, co_learning, dmlp_naive, dmlp_dividemix];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

@@ -37,6 +37,8 @@ pub(super) fn warm_up_loss(batch: &Batch, team: &Team, confidence_penalty: f64) 
 pub(super) struct Peers {
     /// Clean probabilities by each network.
     pub clean: [Vec<f32>; 2],
+    /// The labels that are judged, if not those given.
+    pub labels: Option<Vec<u32>>,
     /// Scaled losses of recent epochs of each network, oldest first.
     losses: [Vec<Vec<f32>>; 2],
 }
@@ -44,7 +46,8 @@ pub(super) struct Peers {
 impl Peers {
     /// Lets a network judge labels by the mixture of its losses, the mean of the `recent` last epochs'.
     pub fn judge_losses(&mut self, net: usize, scene: &Scene, view: View, recent: usize) -> Result<()> {
-        let losses = scene.scan(net, view)?.losses(scene.ledger.given());
+        let labels = self.labels.as_deref().unwrap_or(scene.ledger.given());
+        let losses = scene.scan(net, view)?.losses(labels);
         let losses: Vec<f64> = losses.into_iter().map(f64::from).collect();
         let epochs = &mut self.losses[net];
         epochs.push(gmm::scale(&losses)?.into_iter().map(|loss| loss as f32).collect());

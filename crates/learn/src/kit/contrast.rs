@@ -8,25 +8,50 @@
 //! with $R$ the number of anchors that have a positive. Anchors without any are left out; if none has one, loss and gradient
 //! are 0. Through log-softmax, so that a low temperature cannot overflow.
 
+use super::loss::cross_entropy;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Bool, Tensor, TensorData};
 
 /// InfoNCE with chosen positives within one set: anchors and keys are the rows of `z`, and no row is its own key ($l \neq i$).
 ///
 /// `positive[i B + j]` says whether $j \in P(i)$, $B$ the number of rows; what it says of $j = i$ is ignored. RankMatch's rank
-/// term, and NT-Xent, whose only positive is the other view. Make rows of length 1 with [`normalise_rows`].
+/// term; [`nt_xent`] is the case of one positive, the other view. Make rows of length 1 with [`normalise_rows`].
 ///
 /// # Panics
 /// If there are not $B \times B$ flags.
 pub fn masked_info_nce(z: Tensor<2>, positive: &[bool], temperature: f64) -> Tensor<1> {
     let [rows, _] = z.dims();
     assert_eq!(positive.len(), rows * rows, "one flag for every pair of {rows} rows");
+    let is_other = |at: usize| at / rows != at % rows;
+    let positive: Vec<bool> = positive.iter().enumerate().map(|(at, &flag)| flag && is_other(at)).collect();
+    contrast(likeness_of_others(z, temperature), &positive)
+}
+
+/// NT-Xent, the loss of SimCLR: row $i$ of `first` and row $i$ of `second` are two views of one sample. Each of the $2B$ rows,
+/// scaled to length 1 here, must find its partner $i'$ among the $2B - 1$ others:
+///
+/// $$ L = \frac{1}{2B} \sum_{i=1}^{2B} -\log \frac{\exp(z_i \cdot z_{i'} / \tau)}{\sum_{l \ne i} \exp(z_i \cdot z_l / \tau)}. $$
+///
+/// Gradients flow to both views. At least one row; a sample alone costs nothing, for its partner is the only choice.
+///
+/// # Panics
+/// If the views are not of one shape.
+pub fn nt_xent(first: Tensor<2>, second: Tensor<2>, temperature: f64) -> Tensor<1> {
+    let [rows, _] = first.dims();
+    assert_eq!(first.dims(), second.dims(), "two views of the same samples");
+    let z = normalise_rows(Tensor::cat(vec![first, second], 0));
+    let partner: Vec<u32> = (0..2 * rows).map(|i| ((i + rows) % (2 * rows)) as u32).collect();
+    cross_entropy(likeness_of_others(z, temperature), &partner)
+}
+
+/// $z_i \cdot z_j / \tau$, of a row with itself so small that it counts for nothing.
+fn likeness_of_others(z: Tensor<2>, temperature: f64) -> Tensor<2> {
+    let [rows, _] = z.dims();
     let own: Vec<bool> = (0..rows * rows).map(|at| at / rows == at % rows).collect();
-    let positive: Vec<bool> = positive.iter().zip(&own).map(|(&positive, own)| positive && !own).collect();
     let own = Tensor::<2, Bool>::from_data(TensorData::new(own, [rows, rows]), &z.device());
     let similar = z.clone().matmul(z.transpose()) / temperature;
     // Finite, because 0 times an infinite value would be no number.
-    contrast(similar.mask_fill(own, -1e30), &positive)
+    similar.mask_fill(own, -1e30)
 }
 
 /// InfoNCE with chosen positives between two sets: row $i$ of `anchors` against all rows of `keys`, its own number among them.

@@ -229,6 +229,18 @@ impl Network {
         self.body.classify(&mut Tensors { pass }, features)
     }
 
+    /// Path of the classifier's parameters, the last layer alone: what an optimiser can be restricted to.
+    pub fn classifier_path(&self) -> &'static str {
+        match self.body {
+            Body::Mlp(_) | Body::CnnSmall(_) | Body::ResNet(_) => "fc",
+            Body::ResNet20(_) | Body::PreAct(_) => "linear",
+            Body::Vgg(_) => "classifier.6",
+            Body::Inception(_) => "classif",
+            Body::Cnn9(_) => "l_c1",
+            Body::Cnn7(_) => "linear1",
+        }
+    }
+
     /// The projection of features.
     pub fn project(&self, features: Tensor<2>, pass: &Pass) -> Result<Tensor<2>> {
         self.head(self.projection.as_deref(), "projection", features, pass)

@@ -66,6 +66,11 @@ impl Optimiser {
         &self.rule
     }
 
+    /// Whether it has taken a step.
+    pub fn has_moved(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
     /// Learning rate and momentum of the next step.
     pub fn pace(&self) -> Pace {
         self.pace

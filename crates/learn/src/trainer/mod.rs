@@ -18,6 +18,7 @@ macro_rules! scene {
             tapped: $trainer.plugin.is_some(),
             loader: &$trainer.train.loader,
             ledger: &mut $trainer.train.ledger,
+            truths: &$trainer.truths,
             scans: &$trainer.scans,
             device: &$trainer.device,
             seed: $trainer.settings.seed,
@@ -53,7 +54,7 @@ use crate::optim::Optimiser;
 use crate::plugins::{self, Plugin};
 use crate::{Error, Result, audit};
 use burn::module::Module;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use negscale::Taxonomy;
 use negscale_report::EpochRecord;
 use scene::Scans;
@@ -124,6 +125,8 @@ pub struct Trainer {
     tree: Tree,
     team: Team,
     train: Shown,
+    /// Samples of `train` whose true labels the method is handed, with these.
+    truths: Vec<(u32, u32)>,
     held_out: Option<Shown>,
     tests: Vec<Shown>,
     device: Device,
@@ -148,6 +151,8 @@ impl Trainer {
         let probe = Probe::new(&train, &preparation, &settings, &device)?;
         let shown = |(dataset, numbers)| Shown::new(dataset, numbers, &preparation, &settings);
         let train = shown(train)?;
+        let asked = card.true_labels(&settings.host_settings, train.len())?;
+        let truths = task::draw_truths(train.truth.as_deref(), asked, settings.seed, card.id)?;
         let facts = Facts {
             kind: match preparation {
                 Preparation::Images(_) => Kind::Images,
@@ -178,6 +183,7 @@ impl Trainer {
             tree,
             team,
             train,
+            truths,
             held_out,
             tests,
             device,
@@ -222,6 +228,11 @@ impl Trainer {
     /// The class tree in use, if there is one by now.
     pub fn tree(&self) -> Option<&Taxonomy> {
         self.tree.taxonomy()
+    }
+
+    /// How many true labels the method was handed: none but for those that cannot do without.
+    pub fn true_labels(&self) -> usize {
+        self.truths.len()
     }
 
     /// The networks.
@@ -322,8 +333,16 @@ impl Trainer {
             }
             _ => None,
         };
-        let objective = self.host.objective(batch, &mut scene!(self))?;
         let mut reported: Vec<(&str, f64)> = Vec::new();
+        if let Some(prelude) = self.host.prelude(batch, &mut scene!(self))? {
+            for (name, value) in prelude.terms {
+                reported.push((name, task::number(value)?));
+            }
+            self.check_loss(&prelude.loss, batch, pace.lr)?;
+            let mut gradients = prelude.loss.backward();
+            self.team.step_classifiers(&batch.trains, &mut gradients);
+        }
+        let objective = self.host.objective(batch, &mut scene!(self))?;
         for (name, value) in objective.terms {
             reported.push((name, task::number(value)?));
         }
@@ -340,12 +359,7 @@ impl Trainer {
         }
         // Handles into the graph would make the update copy every parameter.
         drop(objective.taps);
-        let value = task::number(loss.clone())?;
-        if !value.is_finite() {
-            let (epoch, batch, lr) = (self.position.epoch, batch.step, pace.lr);
-            return Err(Error::Diverged { epoch, batch, value, lr });
-        }
-        reported.push(("total", value));
+        reported.push(("total", self.check_loss(&loss, batch, pace.lr)?));
         let mut gradients = loss.backward();
         self.team.step(&batch.trains, &mut gradients);
         if let Some(probe) = &mut self.probe {
@@ -361,6 +375,15 @@ impl Trainer {
             (*sum, *count) = (*sum + value, *count + 1);
         }
         Ok(())
+    }
+
+    /// The value of a loss, if it is a number.
+    fn check_loss(&self, loss: &Tensor<1>, batch: &Batch, lr: f64) -> Result<f64> {
+        let value = task::number(loss.clone())?;
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(Error::Diverged { epoch: self.position.epoch, batch: batch.step, value, lr })
     }
 
     /// What is believed of every sample of the data as it came, those held out included.

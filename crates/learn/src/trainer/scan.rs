@@ -105,7 +105,7 @@ pub fn accuracy(predictions: &[u32], labels: &[u32]) -> Option<f64> {
 }
 
 /// How many samples a pass takes at a time.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 
 /// Runs a network over a set. `stream` tells apart the random views of several scans.
 pub(crate) fn scan(

@@ -1,15 +1,15 @@
 //! What a host can see and use while it plans and judges batches.
 
-use super::scan::{Scan, scan};
+use super::scan::{BATCH, Scan, scan};
 use super::team::Team;
-use crate::Result;
 use crate::hosts::{Batch, Epoch};
 use crate::ledger::Ledger;
+use crate::{Error, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_data::{Loader, View};
+use negscale_data::{Loader, Order, View};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Scans of the training set that hold until a network takes a step.
@@ -51,6 +51,8 @@ pub struct Scene<'a> {
     pub team: &'a Team,
     /// What is believed of every training sample.
     pub ledger: &'a mut Ledger,
+    /// Samples whose true labels are known, with these, ascending: only for methods that say that they need them.
+    pub truths: &'a [(u32, u32)],
     /// Whether a plug-in waits for taps: one that needs a pass of its own can be spared otherwise.
     pub tapped: bool,
     pub(super) loader: &'a Loader,
@@ -80,6 +82,34 @@ impl Scene<'_> {
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
         let net = self.team.net(net);
         Ok(Arc::new(scan(net, self.loader, view, stream, with_features, self.device, self.stop)?))
+    }
+
+    /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many
+    /// each has. A random view is drawn anew for every epoch and `which`.
+    pub fn items(&self, view: View, which: u64) -> Result<(Vec<f32>, usize)> {
+        let loader = self.loader.showing(vec![view], BATCH, false)?;
+        // Apart from the streams of scans, which count networks in the lowest byte.
+        let stream = 1 << 63 | (self.epoch.number as u64) << 8 | (0x80 + which);
+        let mut items = Vec::new();
+        for batch in loader.epoch(stream, &Order::Sequential)? {
+            if self.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            items.extend_from_slice(&batch?.views[0]);
+        }
+        Ok((items, loader.item_shape().iter().product()))
+    }
+
+    /// Whether training was asked to stop: a long plan gives up with [`Error::Interrupted`] and is made anew later.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Random numbers for the plan of an epoch; `which` tells apart several needs of a host.
+    pub fn draw_for_plan(&self, which: u64) -> Draw {
+        // No batch has this number.
+        let place = (self.epoch.number as u64) << 8;
+        Draw::numbered(self.seed, Purpose::Method, which << 8, place, u64::MAX)
     }
 
     /// Random numbers for a batch; `which` tells apart several needs of a host.

@@ -26,6 +26,19 @@ fn below<T>(map: &mut BTreeMap<String, T>, prefix: &str) -> BTreeMap<String, T> 
     moved.collect()
 }
 
+fn save_optimiser(contents: &mut Contents, name: &str, optimiser: &optim::Optimiser) -> Result<()> {
+    let optim::State { rule, pace, arrays, counters } = optimiser.state()?;
+    contents.put(name, &Paces { rule, pace, counters })?;
+    contents.floats.extend(arrays.into_iter().map(|(array, values)| (format!("{name}/{array}"), values)));
+    Ok(())
+}
+
+fn take_optimiser(contents: &mut Contents, name: &str) -> Result<optim::State> {
+    let Paces { rule, pace, counters } = contents.get(name)?;
+    let arrays = below(&mut contents.floats, &format!("{name}/"));
+    Ok(optim::State { rule, pace, arrays, counters })
+}
+
 fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()> {
     let ((epochs, looks), [targets, clean, losses, predictions]) = shown.ledger.arrays();
     contents.put(&format!("{name}/epochs"), &epochs)?;
@@ -57,10 +70,10 @@ impl Trainer {
             for (entry, values) in self.team.net(number).read()? {
                 contents.floats.insert(format!("net{number}/{}", entry.path), values);
             }
-            let optim::State { rule, pace, arrays, counters } = self.team.optimiser(number).state()?;
-            contents.put(&format!("optimiser{number}"), &Paces { rule, pace, counters })?;
-            for (name, values) in arrays {
-                contents.floats.insert(format!("optimiser{number}/{name}"), values);
+            save_optimiser(&mut contents, &format!("optimiser{number}"), self.team.optimiser(number))?;
+            let classifier = self.team.classifier(number);
+            if classifier.has_moved() {
+                save_optimiser(&mut contents, &format!("classifier{number}"), classifier)?;
             }
         }
         save_ledger(&mut contents, "ledger", &self.train)?;
@@ -89,11 +102,12 @@ impl Trainer {
         let position: Position = contents.get("position")?;
         self.team.set_passes(contents.get("passes")?);
         for number in 0..self.team.len() {
-            let Paces { rule, pace, counters } = contents.get(&format!("optimiser{number}"))?;
-            let arrays = below(&mut contents.floats, &format!("optimiser{number}/"));
-            let state = optim::State { rule, pace, arrays, counters };
+            let state = take_optimiser(&mut contents, &format!("optimiser{number}"))?;
+            let name = format!("classifier{number}");
+            let has_moved = contents.values.contains_key(&name);
+            let classifier = has_moved.then(|| take_optimiser(&mut contents, &name)).transpose()?;
             let mut values = below(&mut contents.floats, &format!("net{number}/"));
-            self.team.restore(number, |path| values.remove(path), &state)?;
+            self.team.restore(number, |path| values.remove(path), &state, classifier.as_ref())?;
         }
         restore_ledger(&mut contents, "ledger", &mut self.train)?;
         if let Some(held_out) = &mut self.held_out {

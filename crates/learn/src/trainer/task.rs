@@ -193,6 +193,29 @@ pub(super) fn divide(data: Dataset, share: f64, seed: u64) -> Result<(Numbered, 
     Ok((part(train)?, Some(part(order)?)))
 }
 
+/// Draws samples whose true labels a method is handed: so many, ascending, with these labels.
+pub(super) fn draw_truths(
+    truth: Option<&[u32]>,
+    asked: usize,
+    seed: u64,
+    host: &str,
+) -> Result<Vec<(u32, u32)>> {
+    if asked == 0 {
+        return Ok(Vec::new());
+    }
+    let Some(truth) = truth else {
+        let problem = format!(
+            "it must be told {asked} true labels, but none are known of this data: give data with a column of true labels, \
+             lay `noise` over labels that are right, or choose another `host`"
+        );
+        return Err(Error::Settings { place: format!("of `{host}`"), problem });
+    };
+    let mut chosen = Draw::new(seed, Purpose::Truth, 0, 0).permutation(truth.len());
+    chosen.truncate(asked);
+    chosen.sort_unstable();
+    Ok(chosen.into_iter().map(|i| (i, truth[i as usize])).collect())
+}
+
 /// The value of a loss.
 pub(super) fn number(tensor: Tensor<1>) -> Result<f64> {
     Ok(values(tensor)?.first().copied().map_or(f64::NAN, f64::from))

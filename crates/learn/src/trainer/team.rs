@@ -13,6 +13,8 @@ struct Learner {
     /// There but for the moment of its update.
     net: Option<Network>,
     optimiser: Optimiser,
+    /// For steps that only the classifier takes.
+    classifier: Optimiser,
 }
 
 /// The networks of a method.
@@ -26,7 +28,10 @@ pub struct Team {
 
 impl Team {
     pub(super) fn new(nets: Vec<Network>, optimiser: &Optimiser, seed: u64) -> Self {
-        let learner = |net| Learner { net: Some(net), optimiser: optimiser.clone() };
+        let learner = |net: Network| {
+            let classifier = optimiser.clone().only([net.classifier_path()]);
+            Learner { net: Some(net), optimiser: optimiser.clone(), classifier }
+        };
         Self { learners: nets.into_iter().map(learner).collect(), seed, passes: AtomicU64::new(0) }
     }
 
@@ -87,16 +92,32 @@ impl Team {
 
     /// Sets the pace of all optimisers.
     pub(super) fn set_pace(&mut self, pace: crate::optim::Pace) -> Result<()> {
-        self.learners.iter_mut().try_for_each(|learner| learner.optimiser.set_pace(pace))?;
+        for Learner { optimiser, classifier, .. } in &mut self.learners {
+            optimiser.set_pace(pace)?;
+            classifier.set_pace(pace)?;
+        }
         Ok(())
     }
 
     /// A step of these networks along their gradients.
     pub(super) fn step(&mut self, nets: &[usize], gradients: &mut Gradients) {
         for &number in nets {
-            let Learner { net, optimiser } = &mut self.learners[number];
+            let Learner { net, optimiser, .. } = &mut self.learners[number];
             *net = net.take().map(|net| optimiser.step(net, gradients));
         }
+    }
+
+    /// A step of the classifiers of these networks, by optimisers of their own; all other parameters stay.
+    pub(super) fn step_classifiers(&mut self, nets: &[usize], gradients: &mut Gradients) {
+        for &number in nets {
+            let Learner { net, classifier, .. } = &mut self.learners[number];
+            *net = net.take().map(|net| classifier.step(net, gradients));
+        }
+    }
+
+    /// The optimiser of a network's classifier alone.
+    pub(super) fn classifier(&self, number: usize) -> &Optimiser {
+        &self.learners[number].classifier
     }
 
     pub(super) fn optimiser(&self, number: usize) -> &Optimiser {
@@ -113,11 +134,15 @@ impl Team {
         number: usize,
         mut values: impl FnMut(&str) -> Option<Vec<f32>>,
         state: &crate::optim::State,
+        classifier_state: Option<&crate::optim::State>,
     ) -> Result<()> {
-        let Learner { net, optimiser } = &mut self.learners[number];
+        let Learner { net, optimiser, classifier } = &mut self.learners[number];
         if let Some(old) = net.take() {
             let new = old.replace(|entry| values(&entry.path))?;
             optimiser.restore(state, &new)?;
+            if let Some(state) = classifier_state {
+                classifier.restore(state, &new)?;
+            }
             *net = Some(new);
         }
         Ok(())

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 use crate::aggregate::Sample;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, told};
 use crate::plot::Point;
 use crate::record::EpochRecord;
 
@@ -158,7 +158,9 @@ impl Groups {
         let has = |key: &str| self.keys.iter().any(|k| k == key);
         if (has("host") || has("plugin")) && !left_out.contains(&"host") {
             let without_plugin = left_out.contains(&"plugin") || group.setting("plugin") == "none";
-            words.push(if without_plugin { group.setting("host").to_owned() } else { group.method.clone() });
+            let told_labels = group.runs.first().map_or(0, |run| run.outcome.true_labels());
+            let host = || told(group.setting("host"), told_labels);
+            words.push(if without_plugin { host() } else { group.method.clone() });
         }
         for key in &self.keys {
             if ["host", "plugin"].contains(&key.as_str()) || left_out.contains(&key.as_str()) {

@@ -1,0 +1,245 @@
+//! What both forms of DMLP (Tu et al., CVPR 2023) share: features without labels, then labels purified with the help of a few true
+//! ones, then training anew on the purified labels, which is the form's own.
+//!
+//! 1. **Features.** Pictures: the harness network is trained by contrast of two changed views ([`nt_xent`]), no labels, for a share of all
+//!    epochs; features are what it makes of plain pictures. Feature vectors are their own.
+//! 2. **Purification** ([`purify`]), at the begin of the next epoch. Labels that are told ([`Scene::truths`]) judge; the others are
+//!    corrected.
+//! 3. Fresh networks learn the purified labels, the told ones among them.
+//!
+//! **Ledger.** Target: what the purifier believes; clean probability of a given label: its share in that belief. A told label is certain.
+
+use super::{Batch, Count, Facts, Kind, Meaning, Objective, Part, Plan, Stage, State, Tap, Turn};
+use crate::kit::contrast::nt_xent;
+use crate::kit::purify::{Impure, Purify, purify};
+use crate::ledger;
+use crate::schedule::Milestone;
+use crate::settings::require;
+use crate::trainer::Scene;
+use crate::{Result, hosts::Anew};
+use negscale_data::{Order, View};
+use serde::{Deserialize, Serialize};
+
+/// Which labels plug-ins see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TapLabels {
+    /// The purified ones, which are what is learnt.
+    Purified,
+    /// Those given.
+    Given,
+}
+
+/// Settings that both forms share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs)] // the cards say what they mean
+pub struct PurifiedSettings {
+    pub true_labels: Count,
+    pub feature_epochs: Milestone,
+    pub feature_temperature: f64,
+    pub second_view: View,
+    pub tap_labels: TapLabels,
+    #[serde(flatten)]
+    pub purify: Purify,
+}
+
+impl Default for PurifiedSettings {
+    fn default() -> Self {
+        Self {
+            true_labels: Count::Whole(1000),
+            feature_epochs: Milestone::Share(0.5),
+            feature_temperature: 0.5,
+            second_view: View::Weak,
+            tap_labels: TapLabels::Purified,
+            purify: Purify::default(),
+        }
+    }
+}
+
+/// Meanings of the settings that both forms share.
+pub(super) const MEANINGS: &[Meaning] = &[
+    (
+        "true_labels",
+        "true labels that the method is told: a number (at most a tenth of the samples), or a share",
+    ),
+    ("feature_epochs", "pictures: epochs of learning features without labels, or their share of all epochs"),
+    ("feature_temperature", "temperature of the contrast in these epochs"),
+    (
+        "second_view",
+        "view in which the second branch sees samples; plain: both see the same, as in the authors' code",
+    ),
+    ("tap_labels", "labels that plug-ins see: purified or given"),
+    ("purify_epochs", "passes of the purification over all samples"),
+    ("exchange", "its branches exchange labels every so many passes; 0: never, as in the authors' code"),
+    ("block", "rows that its closed form sees at a time"),
+    ("ridge", "ridge of the closed form, in parts of the mean of the moment's diagonal"),
+    ("label_lr", "learning rate of labels"),
+    ("reader_batch", "rows per batch of the linear classifier that reads labels; fewer on small sets"),
+    ("reader_steps", "least number of its steps per pass"),
+    ("reader_lr", "its learning rate; a tenth of it after the first passes"),
+    ("confidence_weight", "weight of its negative entropy"),
+    ("prior_weight", "weight of its uniform prior"),
+    ("double_softmax", "whether its losses see a softmax of the softmax, as in the authors' code"),
+];
+
+/// Features and purification, whatever follows.
+pub(super) struct Purifying {
+    settings: PurifiedSettings,
+    kind: Kind,
+    batch: usize,
+    /// Epochs of features and of what follows.
+    lengths: [usize; 2],
+    /// Purified labels, once there are any.
+    pub labels: Vec<u32>,
+    /// What the purifier holds of the given label.
+    right: Vec<f32>,
+}
+
+impl Purifying {
+    pub fn new(settings: PurifiedSettings, facts: &Facts) -> Result<Self> {
+        settings.true_labels.check("true_labels")?;
+        settings.feature_epochs.check("feature_epochs")?;
+        let temperature = settings.feature_temperature;
+        require("feature_temperature", temperature, temperature > 0.0, "must be above 0")?;
+        settings.purify.check()?;
+        let first = match facts.kind {
+            // At least one epoch must learn labels.
+            Kind::Images => settings.feature_epochs.epochs(facts.epochs).min(facts.epochs.saturating_sub(1)),
+            Kind::Features => 0,
+        };
+        let lengths = [first, facts.epochs - first];
+        let (labels, right) = (Vec::new(), Vec::new());
+        Ok(Self { settings, kind: facts.kind, batch: facts.batch, lengths, labels, right })
+    }
+
+    /// What the form may know of the task: as many epochs as it has.
+    pub fn facts(&self, facts: &Facts) -> Facts {
+        Facts { epochs: self.lengths[1], ..facts.clone() }
+    }
+
+    /// Whether this epoch learns features.
+    fn is_features(&self, scene: &Scene) -> bool {
+        scene.epoch.number < self.lengths[0]
+    }
+
+    /// The plan of an epoch that learns features. Any other first purifies the labels if that is not done, and is the form's: the scene then
+    /// counts epochs from the begin of its stage.
+    pub fn plan(&mut self, scene: &mut Scene) -> Result<Option<Plan>> {
+        let stage = Stage::at(scene.epoch, &self.lengths);
+        if self.is_features(scene) {
+            let turn = Turn {
+                trains: vec![0],
+                views: vec![View::Contrast; 2],
+                unlabelled_views: None,
+                order: Order::Shuffled { passes: 1 },
+                batch: self.batch,
+                drop_last: true,
+            };
+            return Ok(Some(Plan { warming_up: true, stage: Some(stage), ..Plan::new(vec![turn]) }));
+        }
+        if self.labels.is_empty() {
+            self.purify(scene)?;
+        }
+        Ok(None)
+    }
+
+    /// Counts epochs from the begin of the form's stage.
+    pub fn shift(&self, scene: &mut Scene) {
+        scene.epoch = Stage::at(scene.epoch, &self.lengths).epoch;
+    }
+
+    /// Completes a plan of the form for an epoch of its stage.
+    pub fn complete(&self, plan: Plan, scene: &Scene) -> Plan {
+        let mut plan = plan;
+        let given = scene.ledger.given();
+        let changed = self.labels.iter().zip(given).filter(|(new, given)| new != given).count();
+        plan.notes.insert("purified".into(), changed as f64 / given.len().max(1) as f64);
+        plan.notes.insert("true labels".into(), scene.truths.len() as f64);
+        if self.lengths[0] > 0 {
+            let stage = Stage { number: 1, epoch: scene.epoch, rate: 1.0 };
+            plan.anew = if stage.begins() { Anew::Networks } else { Anew::Nothing };
+            plan.stage = Some(stage);
+        }
+        plan
+    }
+
+    /// The loss of a batch that learns features, if it is one.
+    pub fn objective(&self, batch: &Batch, scene: &Scene) -> Option<Result<Objective>> {
+        self.is_features(scene).then(|| {
+            let (team, mut projected) = (scene.team, Vec::new());
+            for view in &batch.views {
+                let features = team.train(0, view)?.features;
+                projected.push(team.net(0).project(features, &team.next_pass(0))?);
+            }
+            let [first, second] = [projected.remove(0), projected.remove(0)];
+            Ok(Objective::new(nt_xent(first, second, self.settings.feature_temperature)))
+        })
+    }
+
+    fn purify(&mut self, scene: &mut Scene) -> Result<()> {
+        let views = [View::Plain, self.settings.second_view];
+        let look = |which: usize| match self.kind {
+            Kind::Features => scene.items(views[which], which as u64),
+            Kind::Images => {
+                let scan = scene.scan_features(0, views[which])?;
+                Ok((scan.features.clone(), scan.dim))
+            }
+        };
+        let ((first, dim), (second, _)) = (look(0)?, look(1)?);
+        let (given, classes) = (scene.ledger.given(), scene.ledger.classes());
+        let from = Impure { views: [&first, &second], dim, given, classes, truths: scene.truths };
+        let settings = &self.settings.purify;
+        let pure = purify(from, settings, &mut scene.draw_for_plan(0), || scene.is_stopped())?;
+        let held = |(i, &label): (usize, &u32)| pure.beliefs[i * classes + label as usize];
+        self.right = given.iter().enumerate().map(held).collect();
+        scene.ledger.set_targets(ledger::Samples::All, &pure.beliefs)?;
+        scene.ledger.set_clean(ledger::Samples::All, &self.right)?;
+        self.labels = pure.labels;
+        Ok(())
+    }
+
+    /// Makes clean probabilities of given labels out of those of purified ones, which the form has just entered: where the two differ, the given label
+    /// can be right only if the purified one is wrong.
+    pub fn translate(&self, scene: &mut Scene) -> Result<()> {
+        let given = scene.ledger.given();
+        let right = |i: usize| {
+            let w = scene.ledger.clean(i).unwrap_or(0.5);
+            if self.labels[i] == given[i] { w } else { (1.0 - w) * self.right[i] }
+        };
+        let right: Vec<f32> = (0..given.len()).map(right).collect();
+        scene.ledger.set_clean(ledger::Samples::All, &right)
+    }
+
+    /// Purified labels of these samples.
+    pub fn of(&self, samples: &[u32]) -> Vec<u32> {
+        samples.iter().map(|&i| self.labels[i as usize]).collect()
+    }
+
+    /// The batch with purified labels for given ones.
+    pub fn relabel(&self, batch: &Batch) -> Batch {
+        let part = |part: &Part| Part { given: self.of(&part.samples), ..part.clone() };
+        let unlabelled = batch.unlabelled.as_ref().map(part);
+        Batch { labelled: part(&batch.labelled), unlabelled, ..batch.clone() }
+    }
+
+    /// A tap under the labels that plug-ins are to see; `given` are those given, in its order.
+    pub fn tap(&self, tap: Tap, given: Vec<u32>) -> Tap {
+        match self.settings.tap_labels {
+            TapLabels::Purified => tap,
+            TapLabels::Given => Tap { believed: Some(tap.given), given, ..tap },
+        }
+    }
+
+    /// For [`Host::state`](super::Host::state), added to that of the form.
+    pub fn save(&self, state: &mut State) {
+        state.whole.insert("purified".into(), self.labels.clone());
+        state.floats.insert("right".into(), self.right.clone());
+    }
+
+    /// For [`Host::restore`](super::Host::restore); what is the form's stays in the state.
+    pub fn restore(&mut self, state: &mut State) {
+        self.labels = state.whole.remove("purified").unwrap_or_default();
+        self.right = state.floats.remove("right").unwrap_or_default();
+    }
+}
