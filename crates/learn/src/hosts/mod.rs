@@ -13,16 +13,21 @@
 pub mod anne;
 mod batch;
 mod card;
+pub mod ccl;
+mod contrasted;
 pub mod cross_entropy;
+pub mod crosssplit;
 mod divided;
 pub mod dividemix;
 mod peers;
 mod plan;
 pub mod rankmatch;
 pub mod rolr;
+pub mod unicon;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use contrasted::ContrastSettings;
 pub use divided::SemiSettings;
 pub use plan::{Objective, Plan, State, Tap, Turn};
 
@@ -33,6 +38,13 @@ use crate::{Error, Result};
 pub trait Host: Send {
     /// What this epoch trains. Called once at its begin, with the networks as the last epoch left them.
     fn plan(&mut self, scene: &mut Scene) -> Result<Plan>;
+
+    /// A second look at the plan before turn `turn` of it, never the first, begins: the networks are as the turns before left
+    /// them. After a stop it may be asked again, and must say the same.
+    fn renew(&mut self, turn: usize, plan: &mut Plan, scene: &mut Scene) -> Result<()> {
+        let _ = (turn, plan, scene);
+        Ok(())
+    }
 
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
@@ -56,7 +68,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne];
+methods![cross_entropy, rolr, dividemix, rankmatch, anne, unicon, crosssplit, ccl];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

@@ -24,13 +24,35 @@ use super::{
 use crate::kit::loss::{prior_penalty, soft_cross_entropy};
 use crate::kit::target::{co_guess, refine, sharpen};
 use crate::ledger::Samples;
-use crate::nets::Heads;
+use crate::nets::{Heads, Output};
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
 use crate::trainer::{Scene, first_largest, values};
 use crate::{Result, settings};
+use burn::tensor::Tensor;
 use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
+
+/// Meanings of RoLR's settings, and of those that a method has besides.
+macro_rules! meanings {
+    ($($own:expr),* $(,)?) => {
+        &[
+            ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
+            ("warm_up", "epochs of warm-up, or their share of all epochs"),
+            ("warm_up_batch", "samples per batch in warm-up"),
+            ("guess_view", "view that targets are guessed from"),
+            ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
+            ("passes", "passes over the data per epoch after warm-up"),
+            ("lambda_p", "weight of the uniform prior"),
+            ("exponent", "exponent T of the guessed targets; 1 leaves them alone"),
+            ("confidence_penalty", "weight of the negative entropy in warm-up"),
+            ("scan_view", "view in which losses are measured: weak (authors' code) or plain"),
+            ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
+            $($own),*
+        ]
+    };
+}
+pub(super) use meanings;
 
 /// The card.
 pub const CARD: Card = Card {
@@ -44,26 +66,14 @@ pub const CARD: Card = Card {
     beliefs: Beliefs::Own,
     cost: "22",
     settings: || settings::table(&Settings::default()),
-    meanings: &[
-        ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
-        ("warm_up", "epochs of warm-up, or their share of all epochs"),
-        ("warm_up_batch", "samples per batch in warm-up"),
-        ("guess_view", "view that targets are guessed from"),
-        ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
-        ("passes", "passes over the data per epoch after warm-up"),
-        ("lambda_p", "weight of the uniform prior"),
-        ("exponent", "exponent T of the guessed targets; 1 leaves them alone"),
-        ("confidence_penalty", "weight of the negative entropy in warm-up"),
-        ("scan_view", "view in which losses are measured: weak (authors' code) or plain"),
-        ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
-    ],
+    meanings: meanings![],
     regime,
     build: |table, facts| Ok(Box::new(RoLR::new(settings::read("rolr", table)?, facts)?)),
 };
 
 /// Settings of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 #[allow(missing_docs)] // the card says what they mean
 pub struct Settings {
     pub protocol: Protocol,
@@ -128,20 +138,31 @@ impl Settings {
 }
 
 /// A rate of 0.02 throughout, a tenth of it in the last fifth.
-fn regime(_: Kind) -> Regime {
+pub(super) fn regime(_: Kind) -> Regime {
     let schedule = Shape::Last { epochs: Milestone::Share(0.2), factor: 0.1 };
     Regime { epochs: 20, batch: 128, optimiser: Sgd::default().into(), schedule: schedule.into() }
 }
 
-struct RoLR {
-    settings: Settings,
-    warm_up: usize,
+/// The method, which CCL builds on.
+pub(super) struct RoLR {
+    pub settings: Settings,
+    pub warm_up: usize,
     batch: usize,
-    peers: Peers,
+    pub peers: Peers,
+}
+
+/// What a batch is taught.
+pub(super) struct Refurbished {
+    /// $q$.
+    pub guess: Tensor<2>,
+    /// $t$.
+    pub target: Tensor<2>,
+    /// The likeliest class of each sample by $t$.
+    pub believed: Vec<u32>,
 }
 
 impl RoLR {
-    fn new(settings: Settings, facts: &Facts) -> Result<Self> {
+    pub fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         let warm_up = settings.warm_up.epochs(facts.epochs);
         Ok(Self { warm_up, batch: facts.batch, settings, peers: Peers::default() })
@@ -150,6 +171,24 @@ impl RoLR {
     /// Whether the pass that is learnt from can serve for the guess too: both see the samples as they are.
     fn shares_pass(&self) -> bool {
         [self.settings.guess_view, self.settings.train_view] == [View::Plain; 2]
+    }
+
+    /// Targets of a batch, also entered into the ledger, from the logits of the network itself and of its peer.
+    pub fn refurbish(&self, batch: &Batch, scene: &mut Scene, said: [Tensor<2>; 2]) -> Result<Refurbished> {
+        let guess = sharpen(co_guess(&said), 1.0 / self.settings.exponent);
+        let word = self.peers.word(1 - batch.net(), &batch.samples);
+        let target = refine(&word, &batch.given, guess.clone());
+        let rows = values(target.clone())?;
+        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
+        let believed = rows.chunks(rows.len() / batch.len()).map(first_largest).collect();
+        Ok(Refurbished { guess, target, believed })
+    }
+
+    /// $L$ of the logits that are learnt from.
+    pub fn cost(&self, logits: Tensor<2>, target: Tensor<2>) -> Objective {
+        let (fit, prior) = (soft_cross_entropy(logits.clone(), target), prior_penalty(logits));
+        let loss = fit.clone() + prior.clone() * self.settings.lambda_p;
+        Objective::new(loss).with_term("fit", &fit).with_term("prior", &prior)
     }
 }
 
@@ -177,7 +216,7 @@ impl Host for RoLR {
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
         let net = batch.net();
-        let (team, given) = (scene.team, batch.given.clone());
+        let team = scene.team;
         if scene.epoch.number < self.warm_up {
             return peers::warm_up_loss(batch, team, self.settings.confidence_penalty);
         }
@@ -187,21 +226,15 @@ impl Host for RoLR {
             Some(out) => out.logits.clone().detach(),
             None => team.guess(net, weak)?,
         };
-        let guess = co_guess(&[own, team.watch(peer, weak)?.logits]);
-        let guess = sharpen(guess, 1.0 / self.settings.exponent);
-        let target = refine(&self.peers.word(peer, &batch.samples), &given, guess);
-        let rows = values(target.clone())?;
-        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
+        let said = [own, team.watch(peer, weak)?.logits];
+        let Refurbished { target, believed, .. } = self.refurbish(batch, scene, said)?;
         let out = match shared {
             Some(out) => out,
             None => team.train(net, &batch.views[1])?,
         };
-        let fit = soft_cross_entropy(out.logits.clone(), target);
-        let prior = prior_penalty(out.logits.clone());
-        let believed = rows.chunks(rows.len() / given.len()).map(first_largest).collect();
-        let tap = Tap { features: out.features, logits: out.logits, given, believed: Some(believed) };
-        let loss = fit.clone() + prior.clone() * self.settings.lambda_p;
-        Ok(Objective::new(loss).with_term("fit", &fit).with_term("prior", &prior).with_tap(tap))
+        let objective = self.cost(out.logits.clone(), target);
+        let Output { features, logits } = out;
+        Ok(objective.with_tap(Tap { features, logits, given: batch.given.clone(), believed: Some(believed) }))
     }
 
     fn state(&self) -> State {

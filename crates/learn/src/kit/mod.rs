@@ -4,6 +4,7 @@ pub mod adaptive;
 pub mod contrast;
 pub mod fine;
 pub mod gmm;
+pub mod jsd;
 pub mod knn;
 pub mod loss;
 pub mod mix;
