@@ -17,7 +17,8 @@
 //! samples across views, embeddings of two models are contrasted by refurbished labels, the losses are added. Every form and number here is our own.
 //! Do not present its accuracy as the published method's.
 
-use super::rolr::{self, Refurbished, RoLR};
+use super::refurbished::{Refurbished, Refurbishing, meanings};
+use super::rolr;
 use super::{Batch, Beliefs, Card, Facts, Host, Judges, Objective, Plan, Provenance, State, Tap};
 use crate::kit::contrast::{column_contrast, cross_info_nce, normalise_rows, positives_by_class};
 use crate::kit::loss::{negative_entropy_of_mean, ramp};
@@ -42,7 +43,7 @@ pub const CARD: Card = Card {
     beliefs: Beliefs::Own,
     cost: "30",
     settings: || settings::table(&Settings::default()),
-    meanings: rolr::meanings![
+    meanings: meanings![
         ("beta_1", "weight of the contrast of concepts across views"),
         ("beta_2", "weight of the contrast of embeddings across models"),
         ("ramp", "epochs after warm-up in which these weights grow, or their share of all epochs"),
@@ -109,13 +110,13 @@ pub fn decoupling(weak: Tensor<2>, strong: Tensor<2>) -> Tensor<1> {
 struct Ccl {
     settings: Settings,
     ramp: usize,
-    base: RoLR,
+    base: Refurbishing,
 }
 
 impl Ccl {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
-        let base = RoLR::new(settings.rolr.clone(), facts)?;
+        let base = Refurbishing::new(settings.rolr.clone(), facts)?;
         Ok(Self { ramp: settings.ramp.epochs(facts.epochs), base, settings })
     }
 
@@ -137,8 +138,8 @@ impl Host for Ccl {
     }
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
-        if scene.epoch.number < self.base.warm_up {
-            return self.base.objective(batch, scene);
+        if let Some(objective) = self.base.warm_up_loss(batch, scene) {
+            return objective;
         }
         let (team, net, peer) = (scene.team, batch.net(), 1 - batch.net());
         // One view only if guesses and learning share it.
@@ -180,10 +181,11 @@ impl Host for Ccl {
     }
 
     fn state(&self) -> State {
-        self.base.state()
+        self.base.peers.state()
     }
 
     fn restore(&mut self, state: State) -> Result<()> {
-        self.base.restore(state)
+        self.base.peers.restore(state);
+        Ok(())
     }
 }

@@ -10,10 +10,12 @@
 //! the others too.
 
 use super::divided::{Divided, Taught};
-use super::{Batch, Facts, Kind, Objective, Part, Protocol, SemiSettings, Tap};
+use super::{Batch, Facts, Kind, Objective, Part, Protocol, Regime, SemiSettings, Tap};
 use crate::Result;
 use crate::kit::contrast::nt_xent;
 use crate::nets::Output;
+use crate::optim::Sgd;
+use crate::schedule::{Milestone, Shape};
 use crate::settings::require;
 use crate::trainer::Scene;
 use burn::tensor::Tensor;
@@ -70,6 +72,13 @@ impl ContrastSettings {
         require("lambda_c", self.lambda_c, self.lambda_c >= 0.0, "must be 0 or larger")?;
         Ok(self)
     }
+}
+
+/// Twenty epochs along a cosine, with batches of 64: a short run needs the steps.
+pub(super) fn regime(lr: f64, period: Option<Milestone>, floor: f64) -> Regime {
+    let optimiser = Sgd { lr, ..Sgd::default() }.into();
+    let schedule = Shape::Cosine { period, floor, per_step: false }.into();
+    Regime { epochs: 20, batch: 64, optimiser, schedule }
 }
 
 /// Two networks taught by weak views and trained on strong ones.

@@ -10,26 +10,24 @@
 //! - the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
 //!
 //! **Ledger.** Clean probability: $1 - w$ of the plain sample, by the network that never saw its label (both networks' mean with
-//! `split = "none"`). Targets: $t_x$ and $t_u$.
+//! `split = "none"`). Targets: $t_x$.
 //!
 //! # Where this differs from paper and code
 //! The authors' code builds its loaders from all samples, so that both networks see all labels: `split = "none"`. The paper's halves are the
 //! default, and then each network warms up on its own half too (the code: on all). Of $\lambda_u$, warm-up and $\delta$ the published
 //! numbers are for 300 epochs; here the latter two are shares. The code keeps the best epoch.
 
-use super::contrasted::{Contrasted, contrast_meanings, tap};
+use super::contrasted::{self, Contrasted, contrast_meanings, tap};
 use super::divided::Taught;
+pub use super::halves::Split;
 use super::{
     Batch, Beliefs, Card, ContrastSettings, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime,
     State,
 };
-use crate::kit::jsd::{class_ranges, label_jsd, label_jsds, place};
-use crate::kit::semi::{Division, divide};
+use crate::kit::jsd::{class_ranges, label_jsds, place, soften};
 use crate::kit::target::{co_guess, refine};
-use crate::ledger::Samples;
 use crate::nets::{Heads, Projection};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
+use crate::schedule::Milestone;
 use crate::trainer::{Scene, values};
 use crate::{Result, settings};
 use negscale_data::{Order, View};
@@ -50,8 +48,8 @@ pub const CARD: Card = Card {
     meanings: contrast_meanings![
         ("split", "disjoint: a half for each network (paper); none: all samples for both (authors' code)"),
         (
-            "warm_up_on",
-            "own: each network warms up on the labels that it is given; all: on all (authors' code)"
+            "warm_up_on_all",
+            "whether networks warm up on all labels (authors' code) instead of those they are given"
         ),
         (
             "delta",
@@ -62,24 +60,6 @@ pub const CARD: Card = Card {
     build: |table, facts| Ok(Box::new(CrossSplit::new(settings::read("crosssplit", table)?, facts)?)),
 };
 
-/// Whose labels a network sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Split {
-    Disjoint,
-    None,
-}
-
-/// What networks warm up on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum WarmUpOn {
-    Own,
-    All,
-}
-
 /// Settings of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -88,19 +68,14 @@ pub struct Settings {
     #[serde(flatten)]
     pub contrast: ContrastSettings,
     pub split: Split,
-    pub warm_up_on: WarmUpOn,
+    pub warm_up_on_all: bool,
     pub delta: Milestone,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let delta = Milestone::Share(10.0 / 300.0);
-        Self {
-            contrast: ContrastSettings::default(),
-            split: Split::Disjoint,
-            warm_up_on: WarmUpOn::Own,
-            delta,
-        }
+        Self { contrast: ContrastSettings::default(), split: Split::Disjoint, warm_up_on_all: false, delta }
     }
 }
 
@@ -115,14 +90,7 @@ impl Settings {
 
 /// A cosine down to a fiftieth.
 fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.1 } else { 0.05 };
-    let schedule = Shape::Cosine { period: None, floor: 0.02, per_step: false };
-    Regime {
-        epochs: 20,
-        batch: 64,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    contrasted::regime(if kind == Kind::Images { 0.1 } else { 0.05 }, None, 0.02)
 }
 
 struct CrossSplit {
@@ -130,15 +98,17 @@ struct CrossSplit {
     delta: usize,
     shared: Contrasted,
     /// Least and largest $J$ of every class, by the peer of the network whose turn it is.
-    ranges: Vec<[f32; 2]>,
+    ranges: Vec<[f64; 2]>,
 }
 
 /// How the peer's word counts, `since` epochs after warm-up.
 pub fn gamma(since: usize, delta: usize) -> f64 {
-    match since {
-        _ if since < 2 * delta => 0.6,
-        _ if since < 3 * delta => 0.8,
-        _ => 1.0,
+    if since < 2 * delta {
+        0.6
+    } else if since < 3 * delta {
+        0.8
+    } else {
+        1.0
     }
 }
 
@@ -149,20 +119,6 @@ impl CrossSplit {
         Ok(Self { delta: settings.delta.epochs(facts.epochs), shared, ranges: Vec::new(), settings })
     }
 
-    /// Whether each sample's label is shown to a network: the same halves throughout the run.
-    fn shown(&self, net: usize, scene: &Scene) -> Vec<bool> {
-        let samples = scene.ledger.len();
-        let mut is_shown = vec![self.settings.split == Split::None; samples];
-        if self.settings.split == Split::Disjoint {
-            let order = scene.draw_once(0).permutation(samples);
-            let (first, second) = order.split_at(samples / 2);
-            for &i in if net == 0 { first } else { second } {
-                is_shown[i as usize] = true;
-            }
-        }
-        is_shown
-    }
-
     /// Lets the peer judge the labels that a network is shown, and keeps what a turn of that network needs.
     fn judge(&mut self, net: usize, scene: &Scene) -> Result<()> {
         let peer = 1 - net;
@@ -171,42 +127,18 @@ impl CrossSplit {
         let ranges = class_ranges(&d, labels, classes)?;
         let clean = |(&d, &label): (&f64, &u32)| (1.0 - place(d, ranges[label as usize])) as f32;
         self.shared.divided.peers.clean[peer] = d.iter().zip(labels).map(clean).collect();
-        self.ranges = ranges.into_iter().map(|range| range.map(|d| d as f32)).collect();
+        // As they can be saved.
+        self.ranges = ranges.into_iter().map(|range| range.map(|d| f64::from(d as f32))).collect();
         Ok(())
-    }
-
-    /// Enters clean probabilities by whoever was not shown the label; gives the share above one half.
-    fn enter(&self, scene: &mut Scene) -> Result<f64> {
-        let peers = &self.shared.divided.peers;
-        if self.settings.split == Split::None {
-            return peers.enter(scene);
-        }
-        let shown = self.shown(0, scene).into_iter().enumerate();
-        let clean: Vec<f32> = shown.map(|(i, shown)| peers.clean[usize::from(shown)][i]).collect();
-        scene.ledger.set_clean(Samples::All, &clean)?;
-        Ok(clean.iter().filter(|&&w| w > 0.5).count() as f64 / clean.len().max(1) as f64)
-    }
-
-    /// Samples for a network; without a split all of them are labelled and, once more, unlabelled.
-    fn divide(&self, net: usize, unlabelled: usize, scene: &Scene) -> Division {
-        let divided = &self.shared.divided;
-        let (w, batches) = (&divided.peers.clean[1 - net], [divided.batch, unlabelled]);
-        let mut division = divide(&self.shown(net, scene), w, divided.classes, batches);
-        if self.settings.split == Split::None {
-            let second = divide(&vec![true; w.len()], w, divided.classes, [unlabelled; 2]);
-            division.unlabelled = second.labelled;
-        }
-        division
     }
 }
 
 impl Host for CrossSplit {
     fn plan(&mut self, scene: &mut Scene) -> Result<Plan> {
         if let Some(mut plan) = self.shared.divided.warm_up(scene) {
-            if (self.settings.split, self.settings.warm_up_on) == (Split::Disjoint, WarmUpOn::Own) {
+            if !self.settings.warm_up_on_all {
                 for (net, turn) in plan.turns.iter_mut().enumerate() {
-                    let shown = (0u32..).zip(self.shown(net, scene));
-                    turn.order = Order::Among(shown.filter(|(_, shown)| *shown).map(|(i, _)| i).collect());
+                    turn.order = Order::Among(self.settings.split.list(net, scene));
                 }
             }
             return Ok(plan);
@@ -214,21 +146,22 @@ impl Host for CrossSplit {
         // The first network's turn comes first: what it needs is kept last.
         [1, 0].into_iter().try_for_each(|net| self.judge(net, scene))?;
         let divided = &self.shared.divided;
-        let unlabelled = match divided.settings.unlabelled_batch {
-            0 => (divided.batch / 2).max(2),
-            asked => asked,
+        let unlabelled = divided.unlabelled_batch(divided.batch / 2);
+        let turn = |net| {
+            let (clean, batches) = (&divided.peers.clean[1 - net], [divided.batch, unlabelled]);
+            let division = self.settings.split.divide(net, clean, batches, scene);
+            divided.turn(net, division, unlabelled, &self.shared.views)
         };
-        let turn =
-            |net| divided.turn(net, self.divide(net, unlabelled, scene), unlabelled, &self.shared.views);
         let mut plan = Plan::new(vec![turn(0), turn(1)]);
-        plan.notes.insert("held to be clean".into(), self.enter(scene)?);
+        plan.notes.insert("held to be clean".into(), self.settings.split.enter(&divided.peers, scene)?);
         Ok(plan)
     }
 
     fn renew(&mut self, turn: usize, plan: &mut Plan, scene: &mut Scene) -> Result<()> {
         if !plan.warming_up {
             self.judge(turn, scene)?;
-            plan.notes.insert("held to be clean".into(), self.enter(scene)?);
+            let clean = self.settings.split.enter(&self.shared.divided.peers, scene)?;
+            plan.notes.insert("held to be clean".into(), clean);
         }
         Ok(())
     }
@@ -244,13 +177,7 @@ impl Host for CrossSplit {
             team.watch(1 - net, &batch.views[1])?.logits,
         ]);
         let gamma = gamma(scene.epoch.number - divided.warm_up, self.delta);
-        let rows = values(q.clone())?;
-        let label_weight = |(row, &label): (&[f32], &u32)| {
-            let label = label as usize;
-            let w = place(label_jsd(f64::from(row[label])), self.ranges[label].map(f64::from));
-            (0.5 - gamma * (w - 0.5)) as f32
-        };
-        let weights: Vec<f32> = rows.chunks(divided.classes).zip(&batch.given).map(label_weight).collect();
+        let weights = soften(&values(q.clone())?, &batch.given, &self.ranges, gamma);
         divided.believe(&batch.labelled, refine(&weights, &batch.given, q), scene, &mut taught)?;
         let mut given = batch.given.clone();
         if scene.tapped {
@@ -259,7 +186,7 @@ impl Host for CrossSplit {
         for part in batch.parts().into_iter().skip(1) {
             let keep = scene.tapped && self.shared.settings.tap_unlabelled;
             let (own, first) = self.shared.guess(net, part, scene, keep)?;
-            divided.believe(part, co_guess(&own), scene, &mut taught)?;
+            divided.settle(co_guess(&own), &mut taught)?;
             given.extend(&part.given);
             kept.extend(first);
         }
@@ -268,13 +195,14 @@ impl Host for CrossSplit {
 
     fn state(&self) -> State {
         let mut state = self.shared.divided.peers.state();
-        state.floats.insert("ranges".into(), self.ranges.as_flattened().to_vec());
+        let ranges = self.ranges.as_flattened().iter().map(|&d| d as f32).collect();
+        state.floats.insert("ranges".into(), ranges);
         state
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
         let ranges = state.floats.remove("ranges").unwrap_or_default();
-        self.ranges = ranges.chunks_exact(2).map(|range| [range[0], range[1]]).collect();
+        self.ranges = ranges.chunks_exact(2).map(|range| [range[0].into(), range[1].into()]).collect();
         self.shared.divided.peers.restore(state);
         Ok(())
     }

@@ -171,6 +171,11 @@ impl Divided {
         if asked == 0 { self.batch } else { asked }
     }
 
+    /// Unlabelled samples per batch, with the method's own number if none is set.
+    pub fn unlabelled_batch(&self, usual: usize) -> usize {
+        if self.settings.unlabelled_batch == 0 { usual.max(2) } else { self.settings.unlabelled_batch }
+    }
+
     /// The plan of an epoch of warm-up, if this is one.
     pub fn warm_up(&self, scene: &Scene) -> Option<Plan> {
         (scene.epoch.number < self.warm_up)
@@ -191,11 +196,7 @@ impl Divided {
         for net in 0..2 {
             let (peer, batches) = (1 - net, [self.batch, unlabelled_batch]);
             let divided = divide(&is_clean[peer], &self.peers.clean[peer], self.classes, batches);
-            let share = divided.labelled.len() as f64 / scene.ledger.len().max(1) as f64;
-            plan.notes.insert(format!("labelled for net {}", net + 1), share);
-            if divided.fell_back {
-                plan.notes.insert(format!("too few clean for net {}", net + 1), 1.0);
-            }
+            note(&mut plan, net, &divided, scene.ledger.len());
             plan.turns.push(self.turn(net, divided, unlabelled_batch, &views));
         }
         Ok(plan)
@@ -243,12 +244,17 @@ impl Divided {
         scene: &mut Scene,
         taught: &mut Taught,
     ) -> Result<()> {
+        let rows = self.settle(target, taught)?;
+        scene.ledger.set_targets(ledger::Samples::These(&part.samples), &rows)
+    }
+
+    /// Sharpens the target of a part; gives its numbers.
+    pub fn settle(&self, target: Tensor<2>, taught: &mut Taught) -> Result<Vec<f32>> {
         let target = sharpen(target, self.settings.temperature);
         let rows = values(target.clone())?;
-        scene.ledger.set_targets(ledger::Samples::These(&part.samples), &rows)?;
         taught.believed.extend(rows.chunks(self.classes).map(first_largest));
         taught.targets.push(target);
-        Ok(())
+        Ok(rows)
     }
 
     /// The loss of the mixed pool, and what the network makes of it: all views of a part one after the other.
@@ -282,6 +288,15 @@ impl Divided {
             objective = objective.with_term("consistency", consistency);
         }
         Ok((objective, out))
+    }
+}
+
+/// Notes how a network's samples are divided.
+pub(super) fn note(plan: &mut Plan, net: usize, divided: &Division, samples: usize) {
+    let share = divided.labelled.len() as f64 / samples.max(1) as f64;
+    plan.notes.insert(format!("labelled for net {}", net + 1), share);
+    if divided.fell_back {
+        plan.notes.insert(format!("too few clean for net {}", net + 1), 1.0);
     }
 }
 

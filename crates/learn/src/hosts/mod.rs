@@ -19,9 +19,11 @@ pub mod cross_entropy;
 pub mod crosssplit;
 mod divided;
 pub mod dividemix;
+mod halves;
 mod peers;
 mod plan;
 pub mod rankmatch;
+mod refurbished;
 pub mod rolr;
 pub mod unicon;
 

@@ -18,17 +18,17 @@
 //! are unlabelled. The cosine of the rate stays down at its end instead of rising again. Warm-up and ramp are shares of all epochs. The
 //! variant for WebVision (restarts, no squared error) is left out.
 
-use super::contrasted::{Contrasted, contrast_meanings, tap};
+use super::contrasted::{self, Contrasted, contrast_meanings, tap};
+use super::divided::note;
 use super::{
     Batch, Beliefs, Card, ContrastSettings, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime,
     State,
 };
-use crate::kit::jsd::{cut_off, label_jsds, smallest_of_each};
-use crate::kit::semi::{Division, divide};
+use crate::kit::jsd::{label_jsds, select_uniformly};
+use crate::kit::semi::divide;
 use crate::ledger::Samples;
 use crate::nets::{Heads, Projection};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
+use crate::schedule::Milestone;
 use crate::settings::require;
 use crate::trainer::Scene;
 use crate::{Result, settings};
@@ -97,14 +97,7 @@ impl Settings {
 
 /// A cosine down to a hundredth over four fifths of the epochs. Vectors take larger steps, as for DivideMix.
 fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.02 } else { 0.05 };
-    let schedule = Shape::Cosine { period: Some(Milestone::Share(0.8)), floor: 0.01, per_step: false };
-    Regime {
-        epochs: 20,
-        batch: 64,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    contrasted::regime(if kind == Kind::Images { 0.02 } else { 0.05 }, Some(Milestone::Share(0.8)), 0.01)
 }
 
 struct Unicon {
@@ -127,38 +120,23 @@ impl Unicon {
         let (labels, classes) = (scene.ledger.given(), scene.ledger.classes());
         let unit = if jsd_base == Base::Two { LN_2 } else { 1.0 };
         let d: Vec<f64> = label_jsds(&p, labels, classes)?.into_iter().map(|d| d / unit).collect();
-        let limit = cut_off(&d, d_mu, tau);
-        let below = d.iter().filter(|&&d| d < limit).count();
-        let is_clean = smallest_of_each(&d, labels, classes, below / classes)?;
+        let (is_clean, share) = select_uniformly(&d, labels, classes, d_mu, tau)?;
 
-        let share = below as f64 / d.len().max(1) as f64;
         let divided = &mut self.shared.divided;
         let batch = divided.batch;
-        let unlabelled = match divided.settings.unlabelled_batch {
-            0 => ((batch as f64 / (2.0 * share)) as usize).clamp(2, 4 * batch),
-            asked => asked,
-        };
+        let unlabelled = divided.unlabelled_batch(((batch as f64 / (2.0 * share)) as usize).min(4 * batch));
         let clean: Vec<f32> = d.iter().map(|d| (1.0 - d * unit / LN_2).clamp(0.0, 1.0) as f32).collect();
         let w: Vec<f32> = d.iter().map(|&d| if d < 0.5 { 1.0 } else { (1.0 - d) as f32 }).collect();
         let division = divide(&is_clean, &clean, classes, [batch, unlabelled]);
         divided.peers.clean = [w.clone(), w];
         scene.ledger.set_clean(Samples::All, &clean)?;
-        note(plan, net, &division, share, d.len());
+        plan.notes.insert("below the cut-off".into(), share);
+        note(plan, net, &division, d.len());
         let mut turn = divided.turn(net, division, unlabelled, &self.shared.views);
         turn.drop_last = true;
         plan.turns.truncate(net);
         plan.turns.push(turn);
         Ok(())
-    }
-}
-
-fn note(plan: &mut Plan, net: usize, division: &Division, share: f64, samples: usize) {
-    let net = net + 1;
-    plan.notes.insert("below the cut-off".into(), share);
-    let labelled = division.labelled.len() as f64 / samples.max(1) as f64;
-    plan.notes.insert(format!("labelled for net {net}"), labelled);
-    if division.fell_back {
-        plan.notes.insert(format!("too few clean for net {net}"), 1.0);
     }
 }
 

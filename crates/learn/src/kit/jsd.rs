@@ -7,6 +7,8 @@
 //!
 //! which falls from $\log 2$ at $p = 0$ to 0 at $p = 1$. Logarithms are natural here; divided by $\log 2$ it is the divergence to base 2.
 //!
+//! UNICON chooses clean labels by it, the same number from every class; CrossSplit weighs labels by it.
+//!
 //! # Where this differs from published code
 //! UNICON and CrossSplit add $10^{-10}$ inside the ratios of the sums; the closed form needs nothing of the kind.
 
@@ -53,6 +55,20 @@ pub fn smallest_of_each(d: &[f64], labels: &[u32], classes: usize, each: usize) 
     Ok(chosen)
 }
 
+/// UNICON's choice, and the share $R$ of samples below the [`cut_off`]: $\lfloor R N / C \rfloor$ of every class.
+pub fn select_uniformly(
+    d: &[f64],
+    labels: &[u32],
+    classes: usize,
+    d_mu: f64,
+    tau: f64,
+) -> Result<(Vec<bool>, f64)> {
+    let limit = cut_off(d, d_mu, tau);
+    let below = d.iter().filter(|&&d| d < limit).count();
+    let chosen = smallest_of_each(d, labels, classes, below / classes.max(1))?;
+    Ok((chosen, below as f64 / d.len().max(1) as f64))
+}
+
 /// $[\min d, \max d]$ over the samples of every class, by label; of a class without samples $[0, 0]$.
 pub fn class_ranges(d: &[f64], labels: &[u32], classes: usize) -> Result<Vec<[f64; 2]>> {
     check_labels("divergence", labels, d.len(), classes)?;
@@ -67,4 +83,15 @@ pub fn class_ranges(d: &[f64], labels: &[u32], classes: usize) -> Result<Vec<[f6
 /// Where $d$ lies in a range: 0 at the least, 1 at the most and beyond; 0 in a range without width.
 pub fn place(d: f64, [least, most]: [f64; 2]) -> f64 {
     if most > least { ((d - least) / (most - least)).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// CrossSplit's weight $1 - \beta$ of every label: with $w$ the [`place`] of $d(q_{\tilde y})$ in the range of the label's class,
+/// $\beta = \gamma (w - \frac12) + \frac12$. `q` are predictions (rows of classes), `ranges` [`class_ranges`]'s.
+pub fn soften(q: &[f32], labels: &[u32], ranges: &[[f64; 2]], gamma: f64) -> Vec<f32> {
+    let weight = |(row, &label): (&[f32], &u32)| {
+        let label = label as usize;
+        let w = place(label_jsd(f64::from(row[label])), ranges[label]);
+        (0.5 - gamma * (w - 0.5)) as f32
+    };
+    q.chunks(ranges.len().max(1)).zip(labels).map(weight).collect()
 }
