@@ -178,7 +178,7 @@ fn unicon_takes_the_same_number_from_every_class_and_looks_again_before_the_seco
     let given = task(240, NOISE).train.given().to_vec();
     let planned = turns(&trainer);
     let labelled = |turn: &serde_json::Value| list(&turn["order"]["Pair"]["labelled"]);
-    let mut counts = [0; CLASSES];
+    let mut counts = [0usize; CLASSES];
     labelled(&planned[0]).iter().for_each(|&i| counts[given[i as usize] as usize] += 1);
     // A set that would end in a batch of one goes without a sample.
     assert!(counts[0] > 5 && counts.iter().all(|&count| counts[0].abs_diff(count) <= 1), "{counts:?}");
