@@ -13,6 +13,7 @@ use super::divided::{Divided, Taught};
 use super::{Batch, Facts, Kind, Objective, Part, Protocol, Regime, SemiSettings, Tap};
 use crate::Result;
 use crate::kit::contrast::nt_xent;
+use crate::kit::target::co_guess;
 use crate::nets::Output;
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
@@ -115,6 +116,12 @@ impl Contrasted {
             guesses.push(scene.team.guess(net, view)?);
         }
         Ok((guesses, keep.then_some(first)))
+    }
+
+    /// What a network that is not trained says of the weak views of a part.
+    pub fn ask(&self, net: usize, part: &Part, scene: &Scene) -> Result<Tensor<2>> {
+        let said = part.views[..WEAK].iter().map(|view| Ok(scene.team.watch(net, view)?.logits));
+        Ok(co_guess(&said.collect::<Result<Vec<_>>>()?))
     }
 
     /// $L$.

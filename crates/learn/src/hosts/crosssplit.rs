@@ -10,7 +10,7 @@
 //! - the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
 //!
 //! **Ledger.** Clean probability: $1 - w$ of the plain sample, by the network that never saw its label (both networks' mean with
-//! `split = "none"`). Targets: $t_x$.
+//! `split = "none"`). Targets: $t_x$; where the peer's word weighs more than the label, $q$.
 //!
 //! # Where this differs from paper and code
 //! The authors' code builds its loaders from all samples, so that both networks see all labels: `split = "none"`. The paper's halves are the
@@ -19,13 +19,15 @@
 
 use super::contrasted::{self, Contrasted, contrast_meanings, tap};
 use super::divided::Taught;
-pub use super::halves::Split;
+use super::halves::prefer;
+pub use super::halves::{Split, gamma};
 use super::{
     Batch, Beliefs, Card, ContrastSettings, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime,
     State,
 };
 use crate::kit::jsd::{class_ranges, label_jsds, place, soften};
 use crate::kit::target::{co_guess, refine};
+use crate::ledger::Samples;
 use crate::nets::{Heads, Projection};
 use crate::schedule::Milestone;
 use crate::trainer::{Scene, values};
@@ -101,17 +103,6 @@ struct CrossSplit {
     ranges: Vec<[f64; 2]>,
 }
 
-/// How the peer's word counts, `since` epochs after warm-up.
-pub fn gamma(since: usize, delta: usize) -> f64 {
-    if since < 2 * delta {
-        0.6
-    } else if since < 3 * delta {
-        0.8
-    } else {
-        1.0
-    }
-}
-
 impl CrossSplit {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
@@ -172,13 +163,13 @@ impl Host for CrossSplit {
         }
         let (net, team, divided) = (batch.net(), scene.team, &self.shared.divided);
         let (mut taught, mut kept) = (Taught::default(), Vec::new());
-        let q = co_guess(&[
-            team.watch(1 - net, &batch.views[0])?.logits,
-            team.watch(1 - net, &batch.views[1])?.logits,
-        ]);
+        let q = self.shared.ask(1 - net, &batch.labelled, scene)?;
         let gamma = gamma(scene.epoch.number - divided.warm_up, self.delta);
-        let weights = soften(&values(q.clone())?, &batch.given, &self.ranges, gamma);
-        divided.believe(&batch.labelled, refine(&weights, &batch.given, q), scene, &mut taught)?;
+        let said = values(q.clone())?;
+        let weights = soften(&said, &batch.given, &self.ranges, gamma);
+        let mut rows = divided.settle(refine(&weights, &batch.given, q), &mut taught)?;
+        prefer(&mut rows, &said, &weights);
+        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
         let mut given = batch.given.clone();
         if scene.tapped {
             kept.push(team.rehearse(net, &batch.views[0])?);

@@ -1,4 +1,5 @@
-//! Who sees whose labels in CrossSplit: one half of the samples for each of two networks, the same throughout a run, or all for both.
+//! Who sees whose labels in CrossSplit, one half of the samples for each of two networks, the same throughout a run, or all for
+//! both; and whose word counts how much.
 
 use super::peers::Peers;
 use crate::Result;
@@ -57,5 +58,25 @@ impl Split {
         let clean: Vec<f32> = shown.map(|(i, shown)| peers.clean[usize::from(shown)][i]).collect();
         scene.ledger.set_clean(Samples::All, &clean)?;
         Ok(clean.iter().filter(|&&w| w > 0.5).count() as f64 / clean.len().max(1) as f64)
+    }
+}
+
+/// How the peer's word counts, `since` epochs after warm-up.
+pub fn gamma(since: usize, delta: usize) -> f64 {
+    if since < 2 * delta {
+        0.6
+    } else if since < 3 * delta {
+        0.8
+    } else {
+        1.0
+    }
+}
+
+/// Puts predictions in place of targets where a label weighs less than one half: what is then believed.
+pub(super) fn prefer(targets: &mut [f32], predictions: &[f32], weights: &[f32]) {
+    let classes = targets.len() / weights.len().max(1);
+    let rows = targets.chunks_mut(classes.max(1)).zip(predictions.chunks(classes.max(1))).zip(weights);
+    for ((target, prediction), _) in rows.filter(|(_, weight)| **weight < 0.5) {
+        target.copy_from_slice(prediction);
     }
 }
