@@ -3,7 +3,9 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_learn::kit::contrast::{cross_info_nce, masked_info_nce, normalise_rows, nt_xent};
+use negscale_learn::kit::contrast::{
+    column_contrast, cross_info_nce, masked_info_nce, normalise_rows, nt_xent, positives_by_class,
+};
 
 const ROWS: usize = 8;
 const SIZE: usize = 4;
@@ -149,6 +151,48 @@ fn nt_xent_of_far_samples_with_equal_views_costs_almost_nothing_and_of_one_sampl
     let gradients = found.backward();
     assert_eq!(read(found), [0.0]);
     assert!(read(one.grad(&gradients).unwrap()).iter().all(|&g| g == 0.0));
+}
+
+#[test]
+fn the_contrast_of_columns_is_its_formula() {
+    let (a, b) = (values(31, 6), values(32, 6));
+    let oracle = |a: &[f64], b: &[f64]| {
+        let column = |x: &[f64], k: usize| {
+            let column: Vec<f64> = x.iter().skip(k).step_by(SIZE).copied().collect();
+            let length = column.iter().map(|x| x * x).sum::<f64>().sqrt();
+            column.into_iter().map(|x| x / length).collect::<Vec<_>>()
+        };
+        let e = |k: usize, l: usize| {
+            let dot: f64 = column(a, k).iter().zip(column(b, l)).map(|(a, b)| a * b).sum();
+            (dot / 0.7).exp()
+        };
+        let cost = |k: usize| -(e(k, k) / (0..SIZE).map(|l| e(k, l)).sum::<f64>()).ln();
+        (0..SIZE).map(cost).sum::<f64>() / SIZE as f64
+    };
+    let (first, second) = (tensor(&a), tensor(&b));
+    let found = column_contrast(first.clone(), second.clone(), 0.7);
+    let gradients = found.backward();
+    check(&read(found), &[oracle(&a, &b)], "value");
+    check(&read(first.grad(&gradients).unwrap()), &differences(&a, |a| oracle(a, &b)), "first");
+    check(&read(second.grad(&gradients).unwrap()), &differences(&b, |b| oracle(&a, b)), "second");
+}
+
+#[test]
+fn how_often_a_concept_occurs_does_not_matter_to_the_contrast_of_columns() {
+    // Each concept has samples of its own, so that columns are orthogonal however long they are.
+    let rows = |counts: [usize; SIZE]| -> Vec<f64> {
+        let row = |k: usize| (0..SIZE).map(move |l| if k == l { 1.0 } else { 0.0 });
+        counts.iter().enumerate().flat_map(|(k, &n)| (0..n).flat_map(move |_| row(k))).collect()
+    };
+    let cost = |counts| read(column_contrast(tensor(&rows(counts)), tensor(&rows(counts)), 1.0))[0];
+    assert!((cost([1, 1, 1, 1]) - cost([9, 1, 2, 4])).abs() < 1e-6);
+}
+
+#[test]
+fn positives_by_class_are_the_row_itself_and_trusted_rows_of_its_class() {
+    let found = positives_by_class(&[0, 1, 0, 0], &[true, true, true, false]);
+    let wanted: [[u8; 4]; 4] = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]];
+    assert_eq!(found, wanted.as_flattened().iter().map(|&flag| flag == 1).collect::<Vec<_>>());
 }
 
 #[test]

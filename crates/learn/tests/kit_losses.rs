@@ -208,6 +208,16 @@ fn the_prior_penalty_is_its_formula_even_for_a_class_that_no_row_believes_in() {
 }
 
 #[test]
+fn the_entropy_of_the_mean_is_its_formula_even_for_a_class_that_no_row_believes_in() {
+    let oracle = |z: &[f64]| {
+        let p = softmax(z, CLASSES);
+        let part = |c: usize| (0..ROWS).map(|i| p[i * CLASSES + c]).sum::<f64>() / ROWS as f64;
+        (0..CLASSES).map(|c| part(c) * part(c).ln()).sum()
+    };
+    compare_logits("entropy of the mean", loss::negative_entropy_of_mean, oracle);
+}
+
+#[test]
 fn the_prior_penalty_is_nothing_where_classes_are_used_evenly() {
     let mut z = vec![0.0; CLASSES * CLASSES];
     (0..CLASSES).for_each(|i| z[i * CLASSES + i] = 3.0);

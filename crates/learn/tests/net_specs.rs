@@ -270,3 +270,30 @@ fn one_error_lists_every_key_that_does_not_fit() {
         build(&small("mlp")).load_safetensors("no/such/file", Loading::default()).unwrap_err().to_string();
     assert!(absent.starts_with("no/such/file: "), "{absent}");
 }
+
+#[test]
+fn concept_vectors_come_with_their_projection_and_are_saved_with_it() {
+    for (classes, count) in [(4, 8), (32, 64), (33, 33)] {
+        let spec = NetSpec { classes, ..small("resnet-20") }.with_heads(Some(Projection::Concepts), false);
+        let net = build(&spec);
+        assert_eq!(net.concepts().unwrap().dims(), [count, 128]);
+        let plain =
+            build(&NetSpec { classes, ..small("resnet-20") }.with_heads(Some(Projection::Relu), false));
+        let message = plain.concepts().unwrap_err().to_string();
+        assert!(message.contains("concepts"), "{message}");
+        // Beside the concepts it is the plain projection.
+        let entries = net.entries();
+        let last = entries.last().unwrap();
+        assert_eq!((last.path.as_str(), last.shape.as_slice()), ("concepts.weight", [count, 128].as_slice()));
+        assert_eq!(entries[..entries.len() - 1], plain.entries()[..]);
+        let file = net.to_safetensors().unwrap();
+        let other = build(&spec.clone().seeded(9));
+        assert_ne!(other.read().unwrap(), net.read().unwrap());
+        let loaded = other.clone().from_safetensors(&file, "memory", Loading::default()).unwrap();
+        assert_eq!(loaded.read().unwrap(), net.read().unwrap());
+        let bare = plain.to_safetensors().unwrap();
+        assert!(other.clone().from_safetensors(&bare, "memory", Loading::default()).is_err());
+        let skip_heads = Loading { skip_heads: true, ..Loading::default() };
+        assert!(other.from_safetensors(&bare, "memory", skip_heads).is_ok());
+    }
+}

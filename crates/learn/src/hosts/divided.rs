@@ -14,7 +14,7 @@ use super::{Batch, Facts, Objective, Part, Plan, Protocol, Turn};
 use crate::Result;
 use crate::kit::loss::ramp;
 use crate::kit::mix::Mix;
-use crate::kit::semi::{Cost, divide};
+use crate::kit::semi::{Cost, Division, divide};
 use crate::kit::target::{co_guess, refine, sharpen};
 use crate::ledger;
 use crate::nets::{Output, Samples};
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 /// Classes up to which the table published for CIFAR-10 is used, above it that for CIFAR-100.
 pub(super) const FEW_CLASSES: usize = 32;
 
-/// Settings that DivideMix and RankMatch share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
+/// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
 /// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -72,7 +72,7 @@ macro_rules! meanings {
             ("warm_up", "epochs of warm-up, or their share of all epochs"),
             ("warm_up_batch", "samples per batch in warm-up; 0: as `batch`"),
             ("confidence_penalty", "weight of the negative entropy in warm-up"),
-            ("unlabelled_batch", "unlabelled samples per batch; 0: as many as labelled ones"),
+            ("unlabelled_batch", "unlabelled samples per batch; 0: in the method's proportion to labelled ones"),
             ("temperature", "temperature T of targets: below 1 sharper, 1 leaves them alone"),
             ("alpha", "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp"),
             ("lambda_u", "weight of the squared error on unlabelled samples"),
@@ -108,6 +108,11 @@ impl SemiSettings {
                 (false, false) => 150.0,
             };
         }
+        self.in_range(facts)
+    }
+
+    /// The settings themselves, if all are in range.
+    pub(super) fn in_range(self, facts: &Facts) -> Result<Self> {
         self.warm_up.check("warm_up")?;
         self.ramp.check("ramp")?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2 for this method")?;
@@ -130,6 +135,7 @@ impl SemiSettings {
 }
 
 /// Targets of a batch.
+#[derive(Default)]
 pub(super) struct Taught {
     /// One tensor for each part.
     pub targets: Vec<Tensor<2>>,
@@ -141,9 +147,9 @@ pub(super) struct Taught {
 pub(super) struct Divided {
     pub settings: SemiSettings,
     pub peers: Peers,
-    classes: usize,
-    batch: usize,
-    warm_up: usize,
+    pub classes: usize,
+    pub batch: usize,
+    pub warm_up: usize,
     ramp: usize,
 }
 
@@ -163,6 +169,11 @@ impl Divided {
     /// A size of batches, of which 0 means the usual one.
     fn size(&self, asked: usize) -> usize {
         if asked == 0 { self.batch } else { asked }
+    }
+
+    /// Unlabelled samples per batch, with the method's own number if none is set.
+    pub fn unlabelled_batch(&self, usual: usize) -> usize {
+        if self.settings.unlabelled_batch == 0 { usual.max(2) } else { self.settings.unlabelled_batch }
     }
 
     /// The plan of an epoch of warm-up, if this is one.
@@ -185,30 +196,30 @@ impl Divided {
         for net in 0..2 {
             let (peer, batches) = (1 - net, [self.batch, unlabelled_batch]);
             let divided = divide(&is_clean[peer], &self.peers.clean[peer], self.classes, batches);
-            let share = divided.labelled.len() as f64 / scene.ledger.len().max(1) as f64;
-            plan.notes.insert(format!("labelled for net {}", net + 1), share);
-            if divided.fell_back {
-                plan.notes.insert(format!("too few clean for net {}", net + 1), 1.0);
-            }
-            let (labelled, unlabelled) = (divided.labelled, divided.unlabelled);
-            let until = Until::Labelled;
-            plan.turns.push(Turn {
-                unlabelled_views: None,
-                trains: vec![net],
-                views: views.to_vec(),
-                order: Order::Pair { labelled, unlabelled, unlabelled_batch: Some(unlabelled_batch), until },
-                batch: self.batch,
-                drop_last: false,
-            });
+            note(&mut plan, net, &divided, scene.ledger.len());
+            plan.turns.push(self.turn(net, divided, unlabelled_batch, &views));
         }
         Ok(plan)
+    }
+
+    /// The turn of a network over divided samples.
+    pub fn turn(&self, net: usize, divided: Division, unlabelled_batch: usize, views: &[View]) -> Turn {
+        let (labelled, unlabelled, until) = (divided.labelled, divided.unlabelled, Until::Labelled);
+        Turn {
+            unlabelled_views: None,
+            trains: vec![net],
+            views: views.to_vec(),
+            order: Order::Pair { labelled, unlabelled, unlabelled_batch: Some(unlabelled_batch), until },
+            batch: self.batch,
+            drop_last: false,
+        }
     }
 
     /// Targets of a batch, also entered into the ledger. `own` are the network's logits for each part and each view asked; the
     /// peer is asked for the same views.
     pub fn teach(&self, batch: &Batch, scene: &mut Scene, own: &[Vec<Tensor<2>>]) -> Result<Taught> {
-        let (peer, temperature) = (1 - batch.net(), self.settings.temperature);
-        let mut taught = Taught { targets: Vec::new(), believed: Vec::new() };
+        let peer = 1 - batch.net();
+        let mut taught = Taught::default();
         for (number, (part, own)) in batch.parts().into_iter().zip(own).enumerate() {
             let target = if number == 0 {
                 refine(&self.peers.word(peer, &part.samples), &part.given, co_guess(own))
@@ -220,26 +231,54 @@ impl Divided {
                 }
                 co_guess(&logits)
             };
-            let target = sharpen(target, temperature);
-            let rows = values(target.clone())?;
-            scene.ledger.set_targets(ledger::Samples::These(&part.samples), &rows)?;
-            taught.believed.extend(rows.chunks(self.classes).map(first_largest));
-            taught.targets.push(target);
+            self.believe(part, target, scene, &mut taught)?;
         }
         Ok(taught)
     }
 
+    /// Sharpens the target of a part, and enters it into the ledger too.
+    pub fn believe(
+        &self,
+        part: &Part,
+        target: Tensor<2>,
+        scene: &mut Scene,
+        taught: &mut Taught,
+    ) -> Result<()> {
+        let rows = self.settle(target, taught)?;
+        scene.ledger.set_targets(ledger::Samples::These(&part.samples), &rows)
+    }
+
+    /// Sharpens the target of a part; gives its numbers.
+    pub fn settle(&self, target: Tensor<2>, taught: &mut Taught) -> Result<Vec<f32>> {
+        let target = sharpen(target, self.settings.temperature);
+        let rows = values(target.clone())?;
+        taught.believed.extend(rows.chunks(self.classes).map(first_largest));
+        taught.targets.push(target);
+        Ok(rows)
+    }
+
     /// The loss of the mixed pool, and what the network makes of it: all views of a part one after the other.
     pub fn fit(&self, batch: &Batch, scene: &Scene, targets: &[Tensor<2>]) -> Result<(Objective, Output)> {
+        self.fit_views(batch, scene, targets, 0)
+    }
+
+    /// As [`fit`](Self::fit), of the views from number `from` on.
+    pub fn fit_views(
+        &self,
+        batch: &Batch,
+        scene: &Scene,
+        targets: &[Tensor<2>],
+        from: usize,
+    ) -> Result<(Objective, Output)> {
         let parts = batch.parts();
-        let pool = Samples::join(parts.iter().flat_map(|part| part.views.iter().cloned()).collect());
-        let repeated =
-            parts.iter().zip(targets).flat_map(|(part, target)| part.views.iter().map(|_| target.clone()));
+        let pool = Samples::join(parts.iter().flat_map(|part| part.views[from..].iter().cloned()).collect());
+        let views = batch.labelled.views.len() - from;
+        let repeated = targets.iter().flat_map(|target| std::iter::repeat_n(target.clone(), views));
         let targets = Tensor::cat(repeated.collect(), 0);
         let rows = targets.dims()[0];
         let mix = Mix::draw(&mut scene.draw(batch, 0), rows, self.settings.alpha, true);
         let out = scene.team.train(batch.net(), &mix.samples(pool))?;
-        let labelled = batch.labelled.len() * batch.labelled.views.len();
+        let labelled = batch.labelled.len() * views;
         let cost = Cost::new(out.logits.clone(), mix.rows(targets), labelled);
         let t = scene.epoch.number as f64 + batch.step as f64 / batch.steps.max(1) as f64;
         let lambda_u = ramp(t, self.warm_up as f64, self.ramp as f64, self.settings.lambda_u);
@@ -249,6 +288,15 @@ impl Divided {
             objective = objective.with_term("consistency", consistency);
         }
         Ok((objective, out))
+    }
+}
+
+/// Notes how a network's samples are divided.
+pub(super) fn note(plan: &mut Plan, net: usize, divided: &Division, samples: usize) {
+    let share = divided.labelled.len() as f64 / samples.max(1) as f64;
+    plan.notes.insert(format!("labelled for net {}", net + 1), share);
+    if divided.fell_back {
+        plan.notes.insert(format!("too few clean for net {}", net + 1), 1.0);
     }
 }
 

@@ -22,17 +22,24 @@ pub mod dividemix;
 pub mod dsos;
 pub mod dmlp_dividemix;
 pub mod dmlp_naive;
+pub mod ccl;
+mod contrasted;
+pub mod crosssplit;
+mod halves;
 mod peers;
 mod plan;
 mod purified;
 pub mod rankmatch;
+mod refurbished;
 pub mod rolr;
 pub mod selc;
 pub mod selc_plus;
 mod truth;
+pub mod unicon;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use contrasted::ContrastSettings;
 pub use divided::SemiSettings;
 pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
 pub use purified::{PurifiedSettings, TapLabels};
@@ -51,6 +58,13 @@ pub trait Host: Send {
     fn prelude(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Option<Objective>> {
         let _ = (batch, scene);
         Ok(None)
+    }
+
+    /// A second look at the plan before turn `turn` of it, never the first, begins: the networks are as the turns before left
+    /// them. After a stop it may be asked again, and must say the same.
+    fn renew(&mut self, turn: usize, plan: &mut Plan, scene: &mut Scene) -> Result<()> {
+        let _ = (turn, plan, scene);
+        Ok(())
     }
 
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
@@ -75,7 +89,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos, co_learning, dmlp_naive, dmlp_dividemix];
+methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos, co_learning, dmlp_naive, dmlp_dividemix, unicon, crosssplit, ccl];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

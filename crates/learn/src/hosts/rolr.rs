@@ -16,21 +16,14 @@
 //! The paper's body was not at hand: this follows the authors' code, with its evident intent where it fails to run (the clean
 //! probability is that of the sample; the entropy is over classes). Epochs and warm-up are shares of whatever length is asked for.
 
-use super::peers::{self, Peers};
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
-    Tap, Turn,
-};
-use crate::kit::loss::{prior_penalty, soft_cross_entropy};
-use crate::kit::target::{co_guess, refine, sharpen};
-use crate::ledger::Samples;
-use crate::nets::Heads;
+pub use super::refurbished::Settings;
+use super::refurbished::{Refurbished, Refurbishing, meanings};
+use super::{Batch, Beliefs, Card, Host, Judges, Kind, Objective, Plan, Provenance, Regime, State, Tap};
+use crate::nets::{Heads, Output};
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
-use crate::trainer::{Scene, first_largest, values};
+use crate::trainer::Scene;
 use crate::{Result, settings};
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -44,172 +37,50 @@ pub const CARD: Card = Card {
     beliefs: Beliefs::Own,
     cost: "22",
     settings: || settings::table(&Settings::default()),
-    meanings: &[
-        ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
-        ("warm_up", "epochs of warm-up, or their share of all epochs"),
-        ("warm_up_batch", "samples per batch in warm-up"),
-        ("guess_view", "view that targets are guessed from"),
-        ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
-        ("passes", "passes over the data per epoch after warm-up"),
-        ("lambda_p", "weight of the uniform prior"),
-        ("exponent", "exponent T of the guessed targets; 1 leaves them alone"),
-        ("confidence_penalty", "weight of the negative entropy in warm-up"),
-        ("scan_view", "view in which losses are measured: weak (authors' code) or plain"),
-        ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
-    ],
+    meanings: meanings![],
     regime,
-    build: |table, facts| Ok(Box::new(RoLR::new(settings::read("rolr", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(RoLR(Refurbishing::new(settings::read("rolr", table)?, facts)?))),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    pub protocol: Protocol,
-    pub warm_up: Milestone,
-    pub warm_up_batch: usize,
-    pub guess_view: View,
-    pub train_view: View,
-    pub passes: usize,
-    pub lambda_p: f64,
-    pub exponent: f64,
-    pub confidence_penalty: f64,
-    pub scan_view: View,
-    pub recent_losses: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            warm_up: Milestone::Share(0.2),
-            warm_up_batch: 64,
-            guess_view: View::Weak,
-            train_view: View::Strong,
-            passes: 2,
-            lambda_p: 1.0,
-            exponent: 1.0,
-            confidence_penalty: 0.0,
-            scan_view: View::Weak,
-            recent_losses: 1,
-        }
-    }
-}
-
-impl Settings {
-    /// The settings, tuned to the noise if that is asked for, if all are in range.
-    pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if self.protocol == Protocol::Tuned {
-            let (kind, rate) = facts.noise_kind();
-            self.confidence_penalty = if kind.starts_with("asym") || kind == "pairflip" { 1.0 } else { 0.0 };
-            self.lambda_p = if kind.starts_with("sym") && rate >= 0.8 { 2.0 } else { 1.0 };
-            self.recent_losses = if rate >= 0.9 { 5 } else { 1 };
-        }
-        settings::require("rolr.passes", self.passes as f64, self.passes >= 1, "must be at least 1")?;
-        settings::require(
-            "rolr.warm_up_batch",
-            self.warm_up_batch as f64,
-            self.warm_up_batch >= 1,
-            "must be at least 1",
-        )?;
-        settings::require(
-            "rolr.recent_losses",
-            self.recent_losses as f64,
-            self.recent_losses >= 1,
-            "must be at least 1",
-        )?;
-        settings::require("rolr.lambda_p", self.lambda_p, self.lambda_p >= 0.0, "must be 0 or larger")?;
-        settings::require("rolr.exponent", self.exponent, self.exponent > 0.0, "must be above 0")?;
-        let penalty = self.confidence_penalty;
-        settings::require("rolr.confidence_penalty", penalty, penalty >= 0.0, "must be 0 or larger")?;
-        Ok(self)
-    }
-}
-
 /// A rate of 0.02 throughout, a tenth of it in the last fifth.
-fn regime(_: Kind) -> Regime {
+pub(super) fn regime(_: Kind) -> Regime {
     let schedule = Shape::Last { epochs: Milestone::Share(0.2), factor: 0.1 };
     Regime { epochs: 20, batch: 128, optimiser: Sgd::default().into(), schedule: schedule.into() }
 }
 
-struct RoLR {
-    settings: Settings,
-    warm_up: usize,
-    batch: usize,
-    peers: Peers,
-}
-
-impl RoLR {
-    fn new(settings: Settings, facts: &Facts) -> Result<Self> {
-        let settings = settings.checked(facts)?;
-        let warm_up = settings.warm_up.epochs(facts.epochs);
-        Ok(Self { warm_up, batch: facts.batch, settings, peers: Peers::default() })
-    }
-
-    /// Whether the pass that is learnt from can serve for the guess too: both see the samples as they are.
-    fn shares_pass(&self) -> bool {
-        [self.settings.guess_view, self.settings.train_view] == [View::Plain; 2]
-    }
-}
+struct RoLR(Refurbishing);
 
 impl Host for RoLR {
     fn plan(&mut self, scene: &mut Scene) -> Result<Plan> {
-        if scene.epoch.number < self.warm_up {
-            return Ok(peers::warm_up(self.settings.warm_up_batch, self.settings.guess_view));
-        }
-        let Settings { scan_view, guess_view, train_view, recent_losses, passes, .. } = self.settings;
-        // Both before any update.
-        (0..2).try_for_each(|net| self.peers.judge_losses(net, scene, scan_view, recent_losses))?;
-        let views = if self.shares_pass() { vec![train_view] } else { vec![guess_view, train_view] };
-        let turn = |net| Turn {
-            trains: vec![net],
-            views: views.clone(),
-            unlabelled_views: None,
-            order: Order::Shuffled { passes },
-            batch: self.batch,
-            drop_last: true,
-        };
-        let mut plan = Plan::new(vec![turn(1), turn(0)]);
-        plan.notes.insert("held to be clean".into(), self.peers.enter(scene)?);
-        Ok(plan)
+        self.0.plan(scene)
     }
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
-        let net = batch.net();
-        let (team, given) = (scene.team, batch.given.clone());
-        if scene.epoch.number < self.warm_up {
-            return peers::warm_up_loss(batch, team, self.settings.confidence_penalty);
+        if let Some(objective) = self.0.warm_up_loss(batch, scene) {
+            return objective;
         }
-        let (peer, weak) = (1 - net, &batch.views[0]);
-        let shared = if self.shares_pass() { Some(team.train(net, weak)?) } else { None };
+        let (team, net, weak) = (scene.team, batch.net(), &batch.views[0]);
+        let shared = if self.0.shares_pass() { Some(team.train(net, weak)?) } else { None };
         let own = match &shared {
             Some(out) => out.logits.clone().detach(),
             None => team.guess(net, weak)?,
         };
-        let guess = co_guess(&[own, team.watch(peer, weak)?.logits]);
-        let guess = sharpen(guess, 1.0 / self.settings.exponent);
-        let target = refine(&self.peers.word(peer, &batch.samples), &given, guess);
-        let rows = values(target.clone())?;
-        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
-        let out = match shared {
+        let said = [own, team.watch(1 - net, weak)?.logits];
+        let Refurbished { target, believed, .. } = self.0.refurbish(batch, scene, said)?;
+        let Output { features, logits } = match shared {
             Some(out) => out,
             None => team.train(net, &batch.views[1])?,
         };
-        let fit = soft_cross_entropy(out.logits.clone(), target);
-        let prior = prior_penalty(out.logits.clone());
-        let believed = rows.chunks(rows.len() / given.len()).map(first_largest).collect();
-        let tap = Tap { features: out.features, logits: out.logits, given, believed: Some(believed) };
-        let loss = fit.clone() + prior.clone() * self.settings.lambda_p;
-        Ok(Objective::new(loss).with_term("fit", &fit).with_term("prior", &prior).with_tap(tap))
+        let objective = self.0.cost(logits.clone(), target);
+        Ok(objective.with_tap(Tap { features, logits, given: batch.given.clone(), believed: Some(believed) }))
     }
 
     fn state(&self) -> State {
-        self.peers.state()
+        self.0.peers.state()
     }
 
     fn restore(&mut self, state: State) -> Result<()> {
-        self.peers.restore(state);
+        self.0.peers.restore(state);
         Ok(())
     }
 }

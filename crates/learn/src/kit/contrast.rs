@@ -44,6 +44,32 @@ pub fn nt_xent(first: Tensor<2>, second: Tensor<2>, temperature: f64) -> Tensor<
     cross_entropy(likeness_of_others(z, temperature), &partner)
 }
 
+/// Contrast of columns: column $k$ of `first` and column $k$ of `second` belong together, whatever rows (samples) fill them, so that
+/// a concept that few samples have weighs as much as one that many have (CCL). With columns $a_k$, $b_k$ scaled to length 1,
+///
+/// $$ L = \frac1M \sum_{k=1}^M -\log \frac{\exp(a_k \cdot b_k / \tau)}{\sum_{l=1}^M \exp(a_k \cdot b_l / \tau)}. $$
+///
+/// Gradients flow to both. At least one column.
+pub fn column_contrast(first: Tensor<2>, second: Tensor<2>, temperature: f64) -> Tensor<1> {
+    let [_, columns] = first.dims();
+    let [a, b] = [first, second].map(|x| normalise_rows(x.transpose()));
+    let own: Vec<u32> = (0..columns as u32).collect();
+    cross_entropy(a.matmul(b.transpose()) / temperature, &own)
+}
+
+/// Flags for [`cross_info_nce`] between two views of the same samples: $P(i) = \{i\} \cup \{j : i, j \in K, c_j = c_i\}$, with $c$ their
+/// classes and $K$ those that are `trusted`.
+///
+/// # Panics
+/// If there is not one flag of trust per class.
+pub fn positives_by_class(classes: &[u32], trusted: &[bool]) -> Vec<bool> {
+    let rows = classes.len();
+    assert_eq!(trusted.len(), rows, "one flag of trust per row");
+    let is_positive =
+        |(i, j): (usize, usize)| i == j || (trusted[i] && trusted[j] && classes[i] == classes[j]);
+    (0..rows * rows).map(|at| is_positive((at / rows, at % rows))).collect()
+}
+
 /// $z_i \cdot z_j / \tau$, of a row with itself so small that it counts for nothing.
 fn likeness_of_others(z: Tensor<2>, temperature: f64) -> Tensor<2> {
     let [rows, _] = z.dims();
@@ -56,8 +82,7 @@ fn likeness_of_others(z: Tensor<2>, temperature: f64) -> Tensor<2> {
 
 /// InfoNCE with chosen positives between two sets: row $i$ of `anchors` against all rows of `keys`, its own number among them.
 ///
-/// `positive[i K + j]` says whether $j \in P(i)$, $K$ the number of keys. CCL contrasts two models this way, and the columns
-/// of two views, with the identity for positives.
+/// `positive[i K + j]` says whether $j \in P(i)$, $K$ the number of keys. CCL contrasts two models this way.
 ///
 /// # Panics
 /// If there is not one flag for every anchor and key.

@@ -92,10 +92,20 @@ pub fn squared_error(logits: Tensor<2>, targets: Tensor<2>) -> Tensor<1> {
 /// a 32-bit float therefore still has its true, finite cost, and a gradient that brings it back.
 pub fn prior_penalty(logits: Tensor<2>) -> Tensor<1> {
     let [_, classes] = logits.dims();
+    -log_mean(logits).mean() - (classes as f64).ln()
+}
+
+/// $\sum_c \bar p_c \log \bar p_c$ with $\bar p = \frac1B \sum_i p_i$, from $-\log C$ (all classes used alike) to 0 (one class only).
+pub fn negative_entropy_of_mean(logits: Tensor<2>) -> Tensor<1> {
+    let logs = log_mean(logits);
+    (logs.clone().exp() * logs).sum()
+}
+
+/// $\log \bar p$, `[1, C]`.
+fn log_mean(logits: Tensor<2>) -> Tensor<2> {
     let logs = log_softmax(logits, 1);
     let largest = logs.clone().detach().max_dim(0);
-    let mean = (logs - largest.clone()).exp().mean_dim(0).log() + largest;
-    -mean.mean() - (classes as f64).ln()
+    (logs - largest.clone()).exp().mean_dim(0).log() + largest
 }
 
 /// $\frac1B \sum_i \sum_c p_{ic} \log p_{ic}$, from $-\log C$ (undecided) to 0 (certain).

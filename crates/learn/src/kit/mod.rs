@@ -6,6 +6,7 @@ pub mod collision;
 pub mod contrast;
 pub mod fine;
 pub mod gmm;
+pub mod jsd;
 pub mod knn;
 pub mod loss;
 pub mod mix;

@@ -1,6 +1,7 @@
 //! Heads on the features, for methods that compare samples in a space of their own.
 //!
-//! Each is a PyTorch `Sequential` named `projection` or `prediction`; d is the size of the features.
+//! Each is a PyTorch `Sequential` named `projection` or `prediction`; d is the size of the features. Concepts are vectors in
+//! the projected space, the weight `[concepts, 128]` of a dense layer without bias named `concepts`.
 
 use super::initial::{Rule, Site};
 use super::layers::{Dense, Norm, Slot};
@@ -12,13 +13,17 @@ use serde::{Deserialize, Serialize};
 const PROJECTED: usize = 128;
 /// Hidden size of the heads with a norm.
 const HIDDEN: usize = 256;
+/// Classes up to which there are two concepts a class, above it one.
+const FEW_CLASSES: usize = 32;
 
 /// Kinds of projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Projection {
-    /// d-d-ReLU-128 (RankMatch, CCL).
+    /// d-d-ReLU-128 (RankMatch).
     Relu,
+    /// The same, and concept vectors in its space (CCL): two a class up to 32 classes, else one.
+    Concepts,
     /// d-256-norm-ReLU-128 (ANNE).
     NormRelu,
     /// d-128-norm (UNICON, CrossSplit).
@@ -44,7 +49,7 @@ impl Projection {
     pub(super) fn build(self, site: &Site, d: usize) -> Vec<Slot> {
         let site = &place(site, "projection");
         match self {
-            Self::Relu => {
+            Self::Relu | Self::Concepts => {
                 vec![dense(site, 0, [d, d], true), Slot::Gap(0), dense(site, 2, [d, PROJECTED], true)]
             }
             Self::NormRelu => hidden_norm(site, d, PROJECTED),
@@ -57,6 +62,12 @@ impl Projection {
     pub fn size(self, d: usize) -> usize {
         if self == Self::Square { d } else { PROJECTED }
     }
+}
+
+/// The concept vectors that come with a projection, if any do.
+pub(super) fn concepts(site: &Site, kind: Projection, classes: usize) -> Option<Dense> {
+    let count = if classes <= FEW_CLASSES { 2 * classes } else { classes };
+    (kind == Projection::Concepts).then(|| Dense::new(&place(site, "concepts"), [PROJECTED, count], false))
 }
 
 pub(super) fn prediction(site: &Site, size: usize) -> Vec<Slot> {

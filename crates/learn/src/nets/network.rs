@@ -1,8 +1,8 @@
 //! One type for all networks.
 
-use super::heads::{prediction, run_head};
+use super::heads::{concepts, prediction, run_head};
 use super::initial::Site;
-use super::layers::{Slot, nameless_module};
+use super::layers::{Dense, Slot, nameless_module};
 use super::pass::Pass;
 use super::run::{Run, Tensors};
 use super::shapes::Shapes;
@@ -169,6 +169,7 @@ pub struct Network {
     body: Body,
     projection: Option<Vec<Slot>>,
     prediction: Option<Vec<Slot>>,
+    concepts: Option<Dense>,
     spec: NetSpec,
     features: usize,
 }
@@ -187,6 +188,7 @@ impl Network {
                 .projection
                 .filter(|_| heads.prediction)
                 .map(|kind| prediction(&site, kind.size(features))),
+            concepts: heads.projection.and_then(|kind| concepts(&site, kind, spec.classes)),
             spec: spec.clone(),
             features,
         })
@@ -251,6 +253,12 @@ impl Network {
         self.head(self.prediction.as_deref(), "prediction", projected, pass)
     }
 
+    /// The concept vectors, `[concepts, size of the projection]`.
+    pub fn concepts(&self) -> Result<Tensor<2>> {
+        let missing = || Error::NoHead { net: self.spec.name.clone(), head: "concepts" };
+        self.concepts.as_ref().map(|layer| layer.weight.val()).ok_or_else(missing)
+    }
+
     fn head(
         &self,
         slots: Option<&[Slot]>,
@@ -279,7 +287,8 @@ pub fn multiply_adds(spec: &NetSpec) -> Result<u64> {
 impl Module for Network {
     fn collect_devices(&self, devices: Devices) -> Devices {
         let devices = self.body.collect_devices(devices);
-        self.prediction.collect_devices(self.projection.collect_devices(devices))
+        let devices = self.prediction.collect_devices(self.projection.collect_devices(devices));
+        self.concepts.collect_devices(devices)
     }
 
     fn fork(self, device: &Device) -> Self {
@@ -287,6 +296,7 @@ impl Module for Network {
             body: self.body.fork(device),
             projection: self.projection.fork(device),
             prediction: self.prediction.fork(device),
+            concepts: self.concepts.fork(device),
             ..self
         }
     }
@@ -296,6 +306,7 @@ impl Module for Network {
             body: self.body.to_device(device),
             projection: self.projection.to_device(device),
             prediction: self.prediction.to_device(device),
+            concepts: self.concepts.to_device(device),
             ..self
         }
     }
@@ -305,6 +316,7 @@ impl Module for Network {
             body: self.body.train(),
             projection: self.projection.train(),
             prediction: self.prediction.train(),
+            concepts: self.concepts.train(),
             ..self
         }
     }
@@ -314,6 +326,7 @@ impl Module for Network {
             body: self.body.valid(),
             projection: self.projection.valid(),
             prediction: self.prediction.valid(),
+            concepts: self.concepts.valid(),
             spec: self.spec.clone(),
             features: self.features,
         }
@@ -324,6 +337,7 @@ impl Module for Network {
             body: self.body.materialize(),
             projection: self.projection.materialize(),
             prediction: self.prediction.materialize(),
+            concepts: self.concepts.materialize(),
             ..self
         }
     }
@@ -341,6 +355,9 @@ impl Module for Network {
             head.visit(visitor);
             visitor.exit_module(name, "Struct:Network");
         }
+        visitor.enter_module("concepts", "Struct:Network");
+        self.concepts.visit(visitor);
+        visitor.exit_module("concepts", "Struct:Network");
     }
 
     fn map<M: ModuleMapper>(self, mapper: &mut M) -> Self {
@@ -352,7 +369,10 @@ impl Module for Network {
                 mapper.exit_module(name, "Struct:Network");
                 head
             });
-        Self { body, projection, prediction, ..self }
+        mapper.enter_module("concepts", "Struct:Network");
+        let concepts = Module::map(self.concepts, mapper);
+        mapper.exit_module("concepts", "Struct:Network");
+        Self { body, projection, prediction, concepts, ..self }
     }
 }
 

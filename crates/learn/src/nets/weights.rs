@@ -24,7 +24,7 @@ pub struct Loading {
 
 /// First name of the classifier's parameters, in any of the networks.
 const CLASSIFIERS: [&str; 6] = ["fc.", "linear.", "classif.", "classifier.6.", "l_c1.", "linear1."];
-const HEADS: [&str; 2] = ["projection.", "prediction."];
+const HEADS: [&str; 3] = ["projection.", "prediction.", "concepts."];
 const IGNORED: &str = "num_batches_tracked";
 
 fn starts(path: &str, names: &[&str]) -> bool {

@@ -1,9 +1,9 @@
 //! The trainer: owns loop, networks, optimisers, views, plug-ins, evaluation and checkpoints of a run; hosts only plan
 //! epochs and judge batches.
 //!
-//! An epoch goes: the host plans; for every turn of the plan and every batch of the turn the host gives a loss, plug-ins add
-//! to it, the turn's networks take a step; then the networks are run over all samples in evaluation mode, which fills the
-//! [`Ledger`] and the epoch's record.
+//! An epoch goes: the host plans, and may look again before each further turn; for every turn of the plan and every batch of
+//! the turn the host gives a loss, plug-ins add to it, the turn's networks take a step; then the networks are run over all
+//! samples in evaluation mode, which fills the [`Ledger`] and the epoch's record.
 //!
 //! [`Trainer::save`] gives everything as bytes, at any batch; a trainer made from the same task and settings that
 //! [`Trainer::restore`]s them goes on bit for bit as the first one would have. Results do not depend on the number of
@@ -250,10 +250,13 @@ impl Trainer {
                 other => self.begin(other?)?,
             }
         }
-        let plan = self.position.plan.clone().unwrap_or_default();
+        let mut plan = self.position.plan.clone().unwrap_or_default();
         let mut over = true;
         while over && self.position.turn < plan.turns.len() {
-            over = self.turn(&plan, &mut watch)?;
+            over = match self.renew(&mut plan).and_then(|()| self.turn(&plan, &mut watch)) {
+                Err(Error::Interrupted) => false,
+                other => other?,
+            };
             self.position.seconds = before + begun.elapsed().as_secs_f64();
         }
         let record = if over { self.evaluate(&plan) } else { Err(Error::Interrupted) };
@@ -271,10 +274,28 @@ impl Trainer {
 
     fn plan(&mut self) -> Result<Plan> {
         let plan = self.host.plan(&mut scene!(self))?;
+        self.check(&plan)?;
+        Ok(plan)
+    }
+
+    /// Lets the host look again at the turn that is to begin.
+    fn renew(&mut self, plan: &mut Plan) -> Result<()> {
+        let Position { turn, batch, .. } = self.position;
+        if turn == 0 || batch > 0 {
+            return Ok(());
+        }
+        self.scans.forget();
+        self.host.renew(turn, plan, &mut scene!(self))?;
+        self.check(plan)?;
+        self.position.plan = Some(plan.clone());
+        Ok(())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<()> {
         let nets = self.team.len();
         let misfit = plan.turns.iter().flat_map(|turn| &turn.trains).find(|&&net| net >= nets);
         match misfit {
-            None => Ok(plan),
+            None => Ok(()),
             Some(net) => Err(Error::Settings {
                 place: format!("of `{}`", self.card.id),
                 problem: format!("its plan trains network {net}; its card has {nets}"),

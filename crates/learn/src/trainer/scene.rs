@@ -131,6 +131,12 @@ impl Scene<'_> {
         Tensor::from_data(TensorData::new(rows, [count, classes]), self.device)
     }
 
+    /// Random numbers for what holds through the whole run; `which` tells apart several needs of a host.
+    pub fn draw_once(&self, which: u64) -> Draw {
+        // No epoch has this place.
+        Draw::numbered(self.seed, Purpose::Method, which << 8, u64::MAX, 0)
+    }
+
     /// The device that tensors live on.
     pub fn device(&self) -> &Device {
         self.device

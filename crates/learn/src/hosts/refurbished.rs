@@ -1,0 +1,180 @@
+//! What RoLR and CCL share: two networks that refurbish labels for each other.
+//!
+//! $t_i = w_i\, e(\tilde y_i) + (1 - w_i)\, q_i$, with $w$ the peer's word on whether a label is clean and $q$ what both networks guess; the loss is
+//! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. See [`super::rolr`].
+
+use super::peers::{self, Peers};
+use super::{Batch, Facts, Objective, Plan, Protocol, Turn};
+use crate::kit::loss::{prior_penalty, soft_cross_entropy};
+use crate::kit::target::{co_guess, refine, sharpen};
+use crate::ledger::Samples;
+use crate::schedule::Milestone;
+use crate::trainer::{Scene, first_largest, values};
+use crate::{Result, settings};
+use burn::tensor::Tensor;
+use negscale_data::{Order, View};
+use serde::{Deserialize, Serialize};
+
+/// Meanings of RoLR's settings, and of those that a method has besides.
+macro_rules! meanings {
+    ($($own:expr),* $(,)?) => {
+        &[
+            ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
+            ("warm_up", "epochs of warm-up, or their share of all epochs"),
+            ("warm_up_batch", "samples per batch in warm-up"),
+            ("guess_view", "view that targets are guessed from"),
+            ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
+            ("passes", "passes over the data per epoch after warm-up"),
+            ("lambda_p", "weight of the uniform prior"),
+            ("exponent", "exponent T of the guessed targets; 1 leaves them alone"),
+            ("confidence_penalty", "weight of the negative entropy in warm-up"),
+            ("scan_view", "view in which losses are measured: weak (authors' code) or plain"),
+            ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
+            $($own),*
+        ]
+    };
+}
+pub(super) use meanings;
+
+/// Settings of RoLR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs)] // the card says what they mean
+pub struct Settings {
+    pub protocol: Protocol,
+    pub warm_up: Milestone,
+    pub warm_up_batch: usize,
+    pub guess_view: View,
+    pub train_view: View,
+    pub passes: usize,
+    pub lambda_p: f64,
+    pub exponent: f64,
+    pub confidence_penalty: f64,
+    pub scan_view: View,
+    pub recent_losses: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::Blind,
+            warm_up: Milestone::Share(0.2),
+            warm_up_batch: 64,
+            guess_view: View::Weak,
+            train_view: View::Strong,
+            passes: 2,
+            lambda_p: 1.0,
+            exponent: 1.0,
+            confidence_penalty: 0.0,
+            scan_view: View::Weak,
+            recent_losses: 1,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings, tuned to the noise if that is asked for, if all are in range.
+    pub fn checked(mut self, facts: &Facts) -> Result<Self> {
+        if self.protocol == Protocol::Tuned {
+            let (kind, rate) = facts.noise_kind();
+            self.confidence_penalty = if kind.starts_with("asym") || kind == "pairflip" { 1.0 } else { 0.0 };
+            self.lambda_p = if kind.starts_with("sym") && rate >= 0.8 { 2.0 } else { 1.0 };
+            self.recent_losses = if rate >= 0.9 { 5 } else { 1 };
+        }
+        settings::require("rolr.passes", self.passes as f64, self.passes >= 1, "must be at least 1")?;
+        settings::require(
+            "rolr.warm_up_batch",
+            self.warm_up_batch as f64,
+            self.warm_up_batch >= 1,
+            "must be at least 1",
+        )?;
+        settings::require(
+            "rolr.recent_losses",
+            self.recent_losses as f64,
+            self.recent_losses >= 1,
+            "must be at least 1",
+        )?;
+        settings::require("rolr.lambda_p", self.lambda_p, self.lambda_p >= 0.0, "must be 0 or larger")?;
+        settings::require("rolr.exponent", self.exponent, self.exponent > 0.0, "must be above 0")?;
+        let penalty = self.confidence_penalty;
+        settings::require("rolr.confidence_penalty", penalty, penalty >= 0.0, "must be 0 or larger")?;
+        Ok(self)
+    }
+}
+
+/// Two networks that refurbish labels for each other.
+pub(super) struct Refurbishing {
+    pub settings: Settings,
+    pub warm_up: usize,
+    batch: usize,
+    pub peers: Peers,
+}
+
+/// What a batch is taught.
+pub(super) struct Refurbished {
+    /// $q$.
+    pub guess: Tensor<2>,
+    /// $t$.
+    pub target: Tensor<2>,
+    /// The likeliest class of each sample by $t$.
+    pub believed: Vec<u32>,
+}
+
+impl Refurbishing {
+    pub fn new(settings: Settings, facts: &Facts) -> Result<Self> {
+        let settings = settings.checked(facts)?;
+        let warm_up = settings.warm_up.epochs(facts.epochs);
+        Ok(Self { warm_up, batch: facts.batch, settings, peers: Peers::default() })
+    }
+
+    /// Whether the pass that is learnt from can serve for the guess too: both see the samples as they are.
+    pub fn shares_pass(&self) -> bool {
+        [self.settings.guess_view, self.settings.train_view] == [View::Plain; 2]
+    }
+
+    /// What an epoch trains.
+    pub fn plan(&mut self, scene: &mut Scene) -> Result<Plan> {
+        if scene.epoch.number < self.warm_up {
+            return Ok(peers::warm_up(self.settings.warm_up_batch, self.settings.guess_view));
+        }
+        let Settings { scan_view, guess_view, train_view, recent_losses, passes, .. } = self.settings;
+        // Both before any update.
+        (0..2).try_for_each(|net| self.peers.judge_losses(net, scene, scan_view, recent_losses))?;
+        let views = if self.shares_pass() { vec![train_view] } else { vec![guess_view, train_view] };
+        let turn = |net| Turn {
+            trains: vec![net],
+            views: views.clone(),
+            unlabelled_views: None,
+            order: Order::Shuffled { passes },
+            batch: self.batch,
+            drop_last: true,
+        };
+        let mut plan = Plan::new(vec![turn(1), turn(0)]);
+        plan.notes.insert("held to be clean".into(), self.peers.enter(scene)?);
+        Ok(plan)
+    }
+
+    /// The loss of a batch of warm-up, if it is one.
+    pub fn warm_up_loss(&self, batch: &Batch, scene: &Scene) -> Option<Result<Objective>> {
+        let penalty = self.settings.confidence_penalty;
+        (scene.epoch.number < self.warm_up).then(|| peers::warm_up_loss(batch, scene.team, penalty))
+    }
+
+    /// Targets of a batch, also entered into the ledger, from the logits of the network itself and of its peer.
+    pub fn refurbish(&self, batch: &Batch, scene: &mut Scene, said: [Tensor<2>; 2]) -> Result<Refurbished> {
+        let guess = sharpen(co_guess(&said), 1.0 / self.settings.exponent);
+        let word = self.peers.word(1 - batch.net(), &batch.samples);
+        let target = refine(&word, &batch.given, guess.clone());
+        let rows = values(target.clone())?;
+        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
+        let believed = rows.chunks(rows.len() / batch.len()).map(first_largest).collect();
+        Ok(Refurbished { guess, target, believed })
+    }
+
+    /// $L$ of the logits that are learnt from.
+    pub fn cost(&self, logits: Tensor<2>, target: Tensor<2>) -> Objective {
+        let (fit, prior) = (soft_cross_entropy(logits.clone(), target), prior_penalty(logits));
+        let loss = fit.clone() + prior.clone() * self.settings.lambda_p;
+        Objective::new(loss).with_term("fit", &fit).with_term("prior", &prior)
+    }
+}
