@@ -27,7 +27,7 @@ use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
 
 /// Classes up to which the table published for CIFAR-10 is used, above it that for CIFAR-100.
-const FEW_CLASSES: usize = 32;
+pub(super) const FEW_CLASSES: usize = 32;
 
 /// Settings that DivideMix and RankMatch share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
 /// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.

@@ -13,18 +13,25 @@
 pub mod anne;
 mod batch;
 mod card;
+pub mod co_teaching;
 pub mod cross_entropy;
 mod divided;
 pub mod dividemix;
+mod easy;
+pub mod jocor;
+pub mod nct;
 mod peers;
 mod plan;
 pub mod rankmatch;
+mod rate;
 pub mod rolr;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use divided::SemiSettings;
+pub use easy::EasySettings;
 pub use plan::{Objective, Plan, State, Tap, Turn};
+pub use rate::Rate;
 
 use crate::trainer::Scene;
 use crate::{Error, Result};
@@ -36,6 +43,13 @@ pub trait Host: Send {
 
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
+
+    /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked
+    /// after the batches of an epoch, before the networks are judged; the same networks must give the same answer.
+    fn widths(&mut self, scene: &mut Scene) -> Result<Vec<Option<usize>>> {
+        let _ = scene;
+        Ok(Vec::new())
+    }
 
     /// What the host must know to go on after a stop, beside networks, optimisers, ledger and the plan of the running epoch.
     fn state(&self) -> State {
@@ -56,7 +70,7 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne];
+methods![cross_entropy, co_teaching, jocor, rolr, dividemix, rankmatch, anne, nct];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

@@ -7,6 +7,7 @@ pub mod gmm;
 pub mod knn;
 pub mod loss;
 pub mod mix;
+pub mod nested;
 pub mod otsu;
 pub mod rank;
 pub mod rows;
