@@ -62,7 +62,7 @@ pub(super) fn regime(_: super::Kind) -> super::Regime {
 
 /// How much of a batch is forgotten in this epoch.
 #[derive(Debug, Default)]
-pub(super) struct Forget(f32);
+pub(super) struct Forget(f64);
 
 impl Forget {
     /// Decides on the share for an epoch that begins, and notes it.
@@ -75,26 +75,29 @@ impl Forget {
 
     /// Takes a share, given the noise rate it comes from.
     pub fn set(&mut self, rate: f64, forget: f64, plan: &mut Plan) {
-        // As it is saved, so that a run that was stopped goes on with the same.
-        self.0 = forget as f32;
+        self.0 = forget;
         plan.notes.insert("noise rate assumed".into(), rate);
         plan.notes.insert("share forgotten".into(), forget);
     }
 
     pub fn share(&self) -> f64 {
-        f64::from(self.0)
+        self.0
     }
 
     /// For [`Host::state`](super::Host::state).
     pub fn state(&self) -> State {
+        // All 64 bits: rounded to fewer, the share of a batch that is kept may come to one sample less.
+        let bits = self.0.to_bits();
         let mut state = State::default();
-        state.floats.insert("forget".into(), vec![self.0]);
+        state.whole.insert("forget".into(), vec![(bits >> 32) as u32, bits as u32]);
         state
     }
 
     /// For [`Host::restore`](super::Host::restore).
     pub fn restore(&mut self, state: &State) {
-        self.0 = state.floats.get("forget").and_then(|kept| kept.first()).copied().unwrap_or_default();
+        if let Some(&[high, low]) = state.whole.get("forget").map(Vec::as_slice) {
+            self.0 = f64::from_bits(u64::from(high) << 32 | u64::from(low));
+        }
     }
 }
 
