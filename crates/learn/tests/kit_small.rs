@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_learn::hosts::{Facts, Kind, Protocol, Rate};
 use negscale_learn::kit::loss::{cross_entropy, cross_entropy_rows, joint_rows};
-use negscale_learn::kit::nested::{choose_width, draw_width, right_by_width};
+use negscale_learn::kit::nested::{choose_width, draw_masks, draw_width, right_by_width};
 use negscale_learn::kit::small_loss::{easiest, forget_rate, mean_of, pick};
 use negscale_learn::ledger::Ledger;
 use negscale_learn::nets::{Classifier, Input, NetSpec, Network, Pass, Samples};
@@ -220,6 +220,29 @@ fn widths_are_drawn_by_their_law() {
 }
 
 #[test]
+fn a_coin_decides_which_layer_of_vgg_is_masked_unless_both_are() {
+    let image = Input::Image { channels: 3, height: 32, width: 32 };
+    let [vgg, other] = ["vgg-19-bn", "cnn-small"]
+        .map(|name| Network::build(&NetSpec::new(name, image, 5).scaled(0.1), &Device::flex()).unwrap());
+    let mut draw = Draw::new(2, Purpose::Method, 0, 0);
+    let mut masks = |net: &Network, both: bool| {
+        (0..200).map(|_| draw_masks(&mut draw, 5.0, net, both)).collect::<Vec<_>>()
+    };
+    let one = masks(&vgg, false);
+    let first = one.iter().filter(|keep| keep[0].is_some()).count();
+    assert!(
+        (70..130).contains(&first) && one.iter().all(|keep| keep[0].is_some() != keep[1].is_some()),
+        "{first}"
+    );
+    let both = masks(&vgg, true);
+    assert!(both.iter().all(|keep| keep[0].is_some() && keep[1].is_some()));
+    assert!(both.iter().any(|keep| keep[0] != keep[1]), "each has a width of its own");
+    for both in [false, true] {
+        assert!(masks(&other, both).iter().all(|keep| keep[0].is_none() && keep[1].is_some()));
+    }
+}
+
+#[test]
 fn the_width_is_that_of_the_best_accuracy_and_of_equals_the_smallest() {
     let g = golden().nct;
     let classifier = Classifier { weight: g.a.clone(), bias: g.own.bias.clone(), rectifies: false };
@@ -279,7 +302,9 @@ fn a_narrowed_network_says_what_a_pass_with_as_many_channels_says() {
         let rows = values(whole.features.clone()).unwrap();
         let counted = |width: usize| {
             let said = values(run(&net, Pass::evaluate().keeping(None, Some(width))).logits).unwrap();
-            said.chunks(5).filter(|row| row.iter().all(|&logit| logit <= row[2])).count()
+            let is_first =
+                |row: &&[f32]| (0..5).all(|c| if c < 2 { row[c] < row[2] } else { row[c] <= row[2] });
+            said.chunks(5).filter(is_first).count()
         };
         let right = right_by_width(&rows, &[2; 4], &net.classifier().unwrap()).unwrap();
         assert_eq!(right.len(), size);

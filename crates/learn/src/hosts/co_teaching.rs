@@ -7,7 +7,7 @@
 //!
 //! The share to forget, $R$, grows from 0 to the noise rate: see [`crate::kit::small_loss`]. The exchange is the point: an error in
 //! the choice of one network is not what that network itself learns next. The probability that a label is clean is the share of the
-//! two networks that kept it when they last saw it.
+//! two networks that keep it, in a running mean over epochs.
 //!
 //! # Where this differs from the paper
 //! The noise rate is an oracle in the paper; here it is [estimated](super::Rate) unless told otherwise. The ramp (10 of 200 epochs) is a
@@ -71,7 +71,7 @@ impl Host for CoTeaching {
         let losses = outputs.each_ref().map(|out| cross_entropy_rows(out.logits.clone(), given));
         let choose = |net: usize| easiest(&values(losses[net].clone())?, self.forget.share());
         let (easy_a, easy_b) = (choose(0)?, choose(1)?);
-        easy::enter(scene, &batch.samples, &[&easy_a, &easy_b])?;
+        easy::enter(scene, &batch.samples, &[&easy_a, &easy_b], &self.forget)?;
         // Exchanged: the peer decides.
         let [a, b] = losses;
         let (a, b) = (mean_of(a, &easy_b), mean_of(b, &easy_a));

@@ -7,7 +7,7 @@
 //!
 //! gradients through both arguments of both terms. Of a batch of $B$ the $n = \lfloor (1 - R) B \rfloor$ samples of smallest $\ell_i$ are kept;
 //! $L$ is their mean, and both networks take a step along it. $R$ grows from 0 to the noise rate: see [`crate::kit::small_loss`].
-//! The probability that a label is clean is 1 if the sample was kept when it was last seen, else 0.
+//! The probability that a label is clean is how often it is kept, in a running mean over epochs.
 //!
 //! # Where this differs from the paper
 //! The noise rate is an oracle in the paper (half the nominal rate for asymmetric noise, which is the actual one); here it is
@@ -109,7 +109,7 @@ impl Host for JoCoR {
         let [a, b] = [scene.team.train(0, view)?, scene.team.train(1, view)?];
         let losses = joint_rows(a.logits.clone(), b.logits.clone(), given, self.settings.lambda);
         let kept = easiest(&values(losses.clone())?, self.forget.share())?;
-        easy::enter(scene, &batch.samples, &[&kept])?;
+        easy::enter(scene, &batch.samples, &[&kept], &self.forget)?;
         let joint = mean_of(losses, &kept);
         let objective = Objective::new(joint.clone()).with_term("joint", &joint);
         Ok(easy::tapped(objective, [a, b], given))

@@ -8,7 +8,7 @@
 //! **Together**, with frozen norms: each batch is cut in halves A and B. Network a scores A, b scores B (evaluation mode, first $K$
 //! channels); of each half the $\lfloor (1 - R)\, |\cdot| \rfloor$ samples of smallest loss are kept. Network a then learns from what is
 //! kept of B, b from what is kept of A, by cross-entropy with a width drawn for both. $R$ is the noise rate, at most 0.8, without
-//! a ramp. Kept when last seen: clean probability 1, else 0.
+//! a ramp. How often a label is kept, in a running mean over epochs, is the probability that it is clean.
 //!
 //! VGG has a second nested layer, after its first hidden one: alone, a coin decides which of the two is masked; together, both are.
 //! Nested dropout takes the place of a network's own.
@@ -16,8 +16,8 @@
 //! # Where this differs from the paper
 //! $K$ is chosen on noisy samples held out (setting `validation`; without any, on the training samples), not on test or clean ones,
 //! and the second stage begins with the networks as the first leaves them, not with the best on these. $\sigma$ is by default the number of
-//! classes, which gives both values published for CIFAR. The classifier keeps its bias. One schedule serves both stages, because the
-//! second begins at the rate at which the first ends. The published $R$ is 0.2; here it is [estimated](super::Rate).
+//! classes, which gives both values published for CIFAR. The classifier keeps its bias. One schedule serves both stages, as
+//! published: the second begins at the rate at which the first ends. Half of a short run is spent together (published: a fifth). The published $R$ is 0.2; here it is [estimated](super::Rate).
 
 use super::easy::{self, EasySettings, Forget};
 use super::{
@@ -26,9 +26,9 @@ use super::{
 };
 use crate::Result;
 use crate::kit::loss::{cross_entropy, cross_entropy_rows};
-use crate::kit::nested::{choose_width, draw_width, right_by_width};
+use crate::kit::nested::{choose_width, draw_masks, right_by_width};
 use crate::kit::small_loss::{easiest, pick};
-use crate::nets::{Heads, Mode, Output, Pass, Samples};
+use crate::nets::{Heads, Mode, Network, Output, Pass, Samples};
 use crate::optim::Sgd;
 use crate::schedule::{Milestone, Shape};
 use crate::settings::{self, require};
@@ -54,24 +54,14 @@ pub const CARD: Card = Card {
         ("alone", "epochs in which each network learns by itself, or their share of all epochs"),
         ("sigma", "scale of the widths drawn, in channels: larger keeps more; 0: the number of classes"),
         ("view", "how samples are shown in training: plain, weak, strong, ..."),
-        ("tap", "what plug-ins see: whole features, or the kept channels alone"),
+        ("masked_tap", "whether plug-ins see only the channels that reach the classifier"),
     ],
     regime,
     build: |table, facts| Ok(Box::new(Nct::new(settings::read("nct", table)?, facts)?)),
 };
 
 /// The largest share that is forgotten.
-const MOST_FORGOTTEN: f64 = 0.8;
-
-/// What plug-ins are handed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tapped {
-    /// All channels: the kept ones alone may be fewer than a batch has unrelated pairs.
-    Whole,
-    /// The channels that reach the classifier.
-    Kept,
-}
+const MOST: f64 = 0.8;
 
 /// Settings of the method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,7 +73,7 @@ pub struct Settings {
     pub alone: Milestone,
     pub sigma: f64,
     pub view: View,
-    pub tap: Tapped,
+    pub masked_tap: bool,
 }
 
 impl Default for Settings {
@@ -91,10 +81,10 @@ impl Default for Settings {
         Self {
             protocol: Protocol::Blind,
             rate: Rate::Estimate,
-            alone: Milestone::Share(0.78),
+            alone: Milestone::Share(0.5),
             sigma: 0.0,
             view: View::Weak,
-            tap: Tapped::Whole,
+            masked_tap: false,
         }
     }
 }
@@ -113,15 +103,14 @@ impl Settings {
     }
 }
 
-/// A tenth of the rate at 200, 300 and 400 of 450 epochs, both stages together. A network without norms takes smaller steps.
-fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.1 } else { 0.02 };
+/// A tenth of the rate at 200, 300 and 400 of 450 epochs, both stages together.
+fn regime(_: Kind) -> Regime {
     let at = [0.44, 0.67, 0.89].map(Milestone::Share).to_vec();
     let schedule = Shape::Steps { at, factor: 0.1 };
     Regime {
         epochs: 20,
         batch: 128,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
+        optimiser: Sgd { lr: 0.1, ..Sgd::default() }.into(),
         schedule: schedule.into(),
     }
 }
@@ -140,31 +129,12 @@ impl Nct {
         Ok(Self { settings, alone, batch: facts.batch, forget: Forget::default() })
     }
 
-    /// Channels kept in this batch: of VGG's first hidden layer, and of the features.
-    fn keep(&self, batch: &Batch, scene: &Scene, together: bool) -> [Option<usize>; 2] {
-        let (net, mut draw) = (scene.team.net(batch.net()), scene.draw(batch, 0));
-        let [features, first] =
-            [0; 2].map(|_| draw_width(&mut draw, self.settings.sigma, net.feature_size()));
-        match net.spec().name == "vgg-19-bn" {
-            true if together => [Some(first), Some(features)],
-            true if draw.chance(0.5) => [Some(first), None],
-            _ => [None, Some(features)],
-        }
-    }
-
     /// A loss with its tap: what a network makes of samples under a mask.
-    fn fit(
-        &self,
-        scene: &Scene,
-        net: usize,
-        samples: &Samples,
-        given: Vec<u32>,
-        pass: Pass,
-    ) -> Result<Objective> {
-        let Output { features, logits } = scene.team.net(net).forward(samples.clone(), &pass)?;
+    fn fit(&self, net: &Network, samples: Samples, given: Vec<u32>, pass: Pass) -> Result<Objective> {
+        let Output { features, logits } = net.forward(samples, &pass)?;
         let loss = cross_entropy(logits.clone(), &given);
         let features = match pass.keep[1] {
-            Some(kept) if self.settings.tap == Tapped::Kept => features.narrow(1, 0, kept),
+            Some(kept) if self.settings.masked_tap => features.narrow(1, 0, kept),
             _ => features,
         };
         Ok(Objective::new(loss).with_tap(Tap { features, logits, given, believed: None }))
@@ -177,17 +147,19 @@ impl Host for Nct {
         if scene.epoch.number < self.alone {
             return Ok(Plan::new([0, 1].map(|net| Turn { trains: vec![net], ..both.clone() }).to_vec()));
         }
-        let (mut plan, rate) = (Plan::new(vec![both]), self.settings.rate.now(scene.ledger)?);
-        self.forget.set(rate, rate.min(MOST_FORGOTTEN), &mut plan);
+        let mut plan = Plan::new(vec![both]);
+        let rate = self.forget.learn_rate(self.settings.rate, scene, self.alone)?;
+        self.forget.set(rate.min(MOST), &mut plan);
         Ok(plan)
     }
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
         let (team, view, together) = (scene.team, &batch.views[0], batch.trains.len() > 1);
-        let [first, features] = self.keep(batch, scene, together);
+        let (net, mut draw) = (team.net(batch.net()), scene.draw(batch, 0));
+        let [first, features] = draw_masks(&mut draw, self.settings.sigma, net, together);
         let pass = |net| team.next_pass(net).keeping(first, features);
         if !together {
-            return self.fit(scene, batch.net(), view, batch.given.clone(), pass(batch.net()));
+            return self.fit(net, view.clone(), batch.given.clone(), pass(batch.net()));
         }
         let rows: Vec<usize> = (0..batch.len()).collect();
         let halves = rows.split_at(batch.len() / 2);
@@ -198,11 +170,11 @@ impl Host for Nct {
             Ok(easiest(&losses, self.forget.share())?.into_iter().map(|at| half[at]).collect())
         };
         let (by_a, by_b) = (choose(0, halves.0)?, choose(1, halves.1)?);
-        easy::enter(scene, &batch.samples, &[&[by_a.as_slice(), &by_b].concat()])?;
+        easy::enter(scene, &batch.samples, &[&[by_a.as_slice(), &by_b].concat()], &self.forget)?;
         // Exchanged: the peer decides.
         let learn = |net: usize, rows: &[usize]| {
             let frozen = Pass { mode: Mode::Frozen, ..pass(net) };
-            self.fit(scene, net, &pick(view, rows), labels(rows), frozen)
+            self.fit(team.net(net), pick(view, rows), labels(rows), frozen)
         };
         let (mut a, b) = (learn(0, &by_b)?, learn(1, &by_a)?);
         a.taps.extend(b.taps);

@@ -2,12 +2,13 @@
 //!
 //! | value | which rate |
 //! |---|---|
-//! | `"estimate"` | what the predictions of the epochs so far say: counts of confident predictions, see [`crate::audit::NoiseEstimate`]; 0 before the first |
+//! | `"estimate"` | what the predictions of the epochs so far say: the lower of the careful and the confident reading of [`crate::audit::NoiseEstimate`]; 0 before the first |
 //! | `"known"` | the actual share of wrong labels among the training samples: an oracle, for comparison with published numbers |
 //! | a number | this one |
 //!
 //! The estimate needs nobody's help, so it is the default; published results of these methods were obtained with the rate known. It is
-//! noted with every epoch.
+//! noted with every epoch. Of two readings it is the lower, because errors are not alike: a rate too high makes networks forget what they
+//! have not learnt yet, which then looks wrong for ever; one too low lets in some wrong labels.
 
 use super::{Facts, Protocol};
 use crate::ledger::Ledger;

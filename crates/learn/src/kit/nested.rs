@@ -12,7 +12,7 @@
 //! acc(k) the accuracy with the first $k$ on samples that were not trained on; of equals the smallest.
 
 use super::rows::{check_labels, count, largest};
-use crate::nets::Classifier;
+use crate::nets::{Classifier, Network};
 use crate::{Error, Result};
 use negscale_data::draw::Draw;
 use rayon::prelude::*;
@@ -32,6 +32,17 @@ pub fn draw_width(draw: &mut Draw, sigma: f64, channels: usize) -> usize {
         }
     }
     channels.max(1)
+}
+
+/// Channels that a batch keeps of the first hidden layer, which only VGG has, and of the features; of VGG both layers, or by the toss of
+/// a coin one of them.
+pub fn draw_masks(draw: &mut Draw, sigma: f64, net: &Network, both: bool) -> [Option<usize>; 2] {
+    let [features, first] = [0; 2].map(|_| draw_width(draw, sigma, net.feature_size()));
+    match net.spec().name == "vgg-19-bn" {
+        true if both => [Some(first), Some(features)],
+        true if draw.chance(0.5) => [Some(first), None],
+        _ => [None, Some(features)],
+    }
 }
 
 /// For $k = 1 \dots D$, how many samples are classified as labelled by the first $k$ channels of their features (N x D).
