@@ -198,7 +198,7 @@ fn the_weak_side_of_the_consistency_is_a_constant() {
 
 fn facts(classes: usize, noise: Option<&str>) -> Facts {
     let noise = noise.map(str::to_owned);
-    Facts { kind: Kind::Images, classes, samples: 50_000, epochs: 300, batch: 128, noise }
+    Facts { kind: Kind::Images, classes, samples: 50_000, epochs: 300, batch: 128, noise, wrong_share: None }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn table(text: &str) -> toml::Table {
 
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = Some(noise.to_owned());
-    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 300, batch: 64, noise }
+    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
 }
 
 fn logits(rows: usize) -> Tensor<2> {

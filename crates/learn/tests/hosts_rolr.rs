@@ -107,6 +107,7 @@ fn tuned_settings_are_the_published_ones_and_ranges_are_checked() {
         epochs: 300,
         batch: 64,
         noise: Some(noise.to_owned()),
+        wrong_share: None,
     };
     use negscale_learn::hosts::{Protocol, rolr::Settings};
     let tuned = Settings { protocol: Protocol::Tuned, ..Settings::default() };

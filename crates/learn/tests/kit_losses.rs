@@ -250,6 +250,34 @@ fn symmetric_divergence_is_its_formula_with_gradients_to_both_sides() {
 }
 
 #[test]
+fn the_joint_loss_is_its_formula_with_gradients_to_both_sides() {
+    let y = labels(4);
+    for lambda in [0.0, 0.3, 0.9] {
+        let oracle = |a: &[f64], b: &[f64]| {
+            let (a, b) = (softmax(a, CLASSES), softmax(b, CLASSES));
+            let cell = |i: usize, c: usize| {
+                let (p, q) = (a[i * CLASSES + c], b[i * CLASSES + c]);
+                let fit = if y[i] as usize == c { -p.ln() - q.ln() } else { 0.0 };
+                (1.0 - lambda) * fit + lambda * (p * (p / q).ln() + q * (q / p).ln())
+            };
+            weigh(&rows(cell))
+        };
+        for [a, b] in logits(10) {
+            let loss = |a, b| weigh_tensor(loss::joint_rows(a, b, &y, lambda));
+            compare("joint loss", [&a, &b], SHAPE, [true, true], loss, oracle);
+        }
+    }
+    let [a, b] = [0, 1].map(|side| tensor(&logits(10)[2][side], SHAPE));
+    let fits = [&a, &b].map(|z| read(loss::cross_entropy_rows(z.clone(), &y)));
+    for (i, sum) in read(loss::joint_rows(a, b, &y, 0.0)).into_iter().enumerate() {
+        assert!(
+            (sum - fits[0][i] - fits[1][i]).abs() < 1e-5,
+            "without agreement it is the summed cross-entropy"
+        );
+    }
+}
+
+#[test]
 fn negative_cosine_is_its_formula_and_holds_the_second_side_fixed() {
     let oracle = |a: &[f64], b: &[f64]| {
         let dot = |x: &[f64], y: &[f64], i: usize| -> f64 {

@@ -182,7 +182,9 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
             ("schedule.kind", _) => "\"last\"".to_owned(),
             (_, Expected::Text) => format!("\"{}\"", key.default),
             (_, Expected::Whole | Expected::Milestone) => "3".to_owned(),
-            (_, Expected::Number | Expected::AsWritten | Expected::Momentum) => "0.25".to_owned(),
+            (_, Expected::Number | Expected::AsWritten | Expected::Momentum | Expected::Rate) => {
+                "0.25".to_owned()
+            }
             (_, Expected::Switch) => "true".to_owned(),
             (_, Expected::Wholes | Expected::List | Expected::Milestones) => "[]".to_owned(),
         };

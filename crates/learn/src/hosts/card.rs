@@ -33,8 +33,8 @@ pub enum Judges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beliefs {
-    /// Nobody but the trainer: targets are the predictions after each epoch, and clean probabilities come from the mixture of
-    /// losses.
+    /// Nobody but the trainer: targets are the predictions after each epoch. Clean probabilities come from the mixture of losses
+    /// where the host has entered none.
     Predictions,
     /// The host.
     Own,
@@ -65,6 +65,9 @@ pub struct Facts {
     pub batch: usize,
     /// The noise that was laid over the data, as its text, if it was: only protocol `tuned` looks at it.
     pub noise: Option<String>,
+    /// The actual share of wrong labels among the training samples, where the truth is known: only the setting `rate` of methods
+    /// that need a noise rate looks at it, if that asks for the known one.
+    pub wrong_share: Option<f64>,
 }
 
 impl Facts {

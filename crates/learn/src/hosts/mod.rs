@@ -13,23 +13,28 @@
 pub mod anne;
 mod batch;
 mod card;
-mod course;
+pub mod ccl;
 pub mod co_learning;
+pub mod co_teaching;
+mod contrasted;
+mod course;
 pub mod cross_entropy;
+pub mod crosssplit;
 pub mod disc;
 mod divided;
 pub mod dividemix;
-pub mod dsos;
 pub mod dmlp_dividemix;
 pub mod dmlp_naive;
-pub mod ccl;
-mod contrasted;
-pub mod crosssplit;
+pub mod dsos;
+mod easy;
 mod halves;
+pub mod jocor;
+pub mod nct;
 mod peers;
 mod plan;
 mod purified;
 pub mod rankmatch;
+mod rate;
 mod refurbished;
 pub mod rolr;
 pub mod selc;
@@ -41,8 +46,10 @@ pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
 pub use contrasted::ContrastSettings;
 pub use divided::SemiSettings;
+pub use easy::EasySettings;
 pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
 pub use purified::{PurifiedSettings, TapLabels};
+pub use rate::Rate;
 pub use truth::Count;
 
 use crate::trainer::Scene;
@@ -70,6 +77,13 @@ pub trait Host: Send {
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
 
+    /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked
+    /// after the batches of an epoch, before the networks are judged; the same networks must give the same answer.
+    fn widths(&mut self, scene: &mut Scene) -> Result<Vec<Option<usize>>> {
+        let _ = scene;
+        Ok(Vec::new())
+    }
+
     /// What the host must know to go on after a stop, beside networks, optimisers, ledger and the plan of the running epoch.
     fn state(&self) -> State {
         State::default()
@@ -89,7 +103,26 @@ macro_rules! methods {
     };
 }
 
-methods![cross_entropy, rolr, dividemix, rankmatch, anne, selc, selc_plus, disc, dsos, co_learning, dmlp_naive, dmlp_dividemix, unicon, crosssplit, ccl];
+methods![
+    cross_entropy,
+    co_teaching,
+    jocor,
+    co_learning,
+    rolr,
+    dividemix,
+    rankmatch,
+    anne,
+    selc,
+    selc_plus,
+    crosssplit,
+    dmlp_naive,
+    dmlp_dividemix,
+    ccl,
+    nct,
+    disc,
+    dsos,
+    unicon,
+];
 
 /// Names of all methods.
 pub fn names() -> Vec<&'static str> {

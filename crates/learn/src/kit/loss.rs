@@ -121,6 +121,16 @@ pub fn symmetric_kl_rows(logits_a: Tensor<2>, logits_b: Tensor<2>) -> Tensor<1> 
     sum_rows((a.clone().exp() - b.clone().exp()) * (a - b))
 }
 
+/// $(1 - \lambda)\,(-\log a_{i y_i} - \log b_{i y_i}) + \lambda\,(\mathrm{KL}(a_i \| b_i) + \mathrm{KL}(b_i \| a_i))$ of every row: what a sample
+/// costs two networks together (JoCoR), $a$ and $b$ the softmax of their logits; gradients flow to both.
+///
+/// # Panics
+/// If there is not one label per row, or one is not below $C$.
+pub fn joint_rows(logits_a: Tensor<2>, logits_b: Tensor<2>, labels: &[u32], lambda: f64) -> Tensor<1> {
+    let fit = cross_entropy_rows(logits_a.clone(), labels) + cross_entropy_rows(logits_b.clone(), labels);
+    fit * (1.0 - lambda) + symmetric_kl_rows(logits_a, logits_b) * lambda
+}
+
 /// $-\frac1B \sum_i \cos(a_i, b_i)$; $b$ is a constant. A row of zeros counts as $\cos = 0$.
 pub fn negative_cosine(a: Tensor<2>, b: Tensor<2>) -> Tensor<1> {
     -sum_rows(normalise_rows(a) * normalise_rows(b.detach())).mean()

@@ -10,6 +10,7 @@ pub mod jsd;
 pub mod knn;
 pub mod loss;
 pub mod mix;
+pub mod nested;
 pub mod otsu;
 pub mod purify;
 pub mod rank;

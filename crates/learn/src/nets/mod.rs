@@ -17,6 +17,7 @@
 //! `Device::flex().autodiff()`; for evaluation without a record of the computation take `net.valid()`, a snapshot. A clone
 //! of a network is a network of its own: neither weights nor running statistics are shared with the original.
 
+mod classifier;
 mod cnn_7;
 mod cnn_9;
 mod cnn_small;
@@ -37,6 +38,7 @@ mod state;
 mod vgg;
 mod weights;
 
+pub use classifier::Classifier;
 pub use heads::Projection;
 pub use initial::Rule;
 pub use network::{Network, Output, Samples, multiply_adds};

@@ -28,7 +28,7 @@ pub struct Pass {
     /// Step of the training; another step draws other masks.
     pub step: u64,
     /// Nested dropout: only the first so many channels reach the next layer, of the first hidden layer (VGG's first dense
-    /// layer, no other network has it) and of the features.
+    /// layer, no other network has it) and of the features. It takes the place of a network's own dropout.
     pub keep: [Option<usize>; 2],
 }
 
@@ -59,6 +59,6 @@ impl Pass {
     }
 
     pub(super) fn drops(&self) -> bool {
-        self.mode != Mode::Evaluate
+        self.mode != Mode::Evaluate && self.keep == [None; 2]
     }
 }

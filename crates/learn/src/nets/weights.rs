@@ -23,7 +23,8 @@ pub struct Loading {
 }
 
 /// First name of the classifier's parameters, in any of the networks.
-const CLASSIFIERS: [&str; 6] = ["fc.", "linear.", "classif.", "classifier.6.", "l_c1.", "linear1."];
+pub(super) const CLASSIFIERS: [&str; 6] =
+    ["fc.", "linear.", "classif.", "classifier.6.", "l_c1.", "linear1."];
 const HEADS: [&str; 3] = ["projection.", "prediction.", "concepts."];
 const IGNORED: &str = "num_batches_tracked";
 

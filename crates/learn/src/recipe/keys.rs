@@ -76,7 +76,7 @@ fn of_defaults(name: &str, about: &str, defaults: &Table, meanings: &[(&str, &st
             keys.push(Key {
                 table: name.into(),
                 name: key.clone(),
-                expected: Expected::like(value),
+                expected: Expected::of(key, value),
                 default: value.as_str().map_or_else(|| value.to_string(), str::to_owned),
                 meaning: meaning.into(),
             });

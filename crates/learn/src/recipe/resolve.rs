@@ -176,6 +176,8 @@ impl Layers {
                 epochs: if is_used { train.epochs } else { regime.epochs },
                 batch: if is_used { train.batch } else { regime.batch },
                 noise: (data.noise != NoiseSpec::None).then(|| data.noise.to_string()),
+                // Whether the truth is known can be told once the data is there.
+                wrong_share: Some(0.0),
             };
             let from =
                 if places.is_empty() { "by default".into() } else { format!("in {}", places.join(", ")) };

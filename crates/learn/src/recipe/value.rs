@@ -25,12 +25,15 @@ pub enum Expected {
     Milestones,
     /// A number, or a list of two.
     Momentum,
+    /// A noise rate: a number, or a word for where it comes from.
+    Rate,
 }
 
 impl Expected {
-    /// By an example of the value.
-    pub(super) fn like(example: &Value) -> Self {
-        match example {
+    /// By name and default of a setting.
+    pub(super) fn of(name: &str, default: &Value) -> Self {
+        match default {
+            Value::String(_) if name == "rate" => Self::Rate,
             Value::Integer(_) => Self::Whole,
             Value::Float(_) => Self::AsWritten,
             Value::Boolean(_) => Self::Switch,
@@ -50,6 +53,7 @@ impl Expected {
             Self::List => "a list, such as [1, 2]",
             Self::Milestone => "a whole number of epochs, or a share of all such as 0.5",
             Self::Milestones => "a list of epochs or shares of all, such as [0.5, 0.75]",
+            Self::Rate => "\"estimate\", \"known\", or a number such as 0.4",
             Self::Momentum => "a number such as 0.9, or for one-cycle two such as [0.85, 0.95]",
         }
     }
@@ -61,10 +65,16 @@ impl Expected {
             (Self::Text, Value::String(_)) | (Self::Switch, Value::Boolean(_)) => Some(value),
             (Self::Whole | Self::Milestone, Value::Integer(number)) => (*number >= 0).then_some(value),
             (Self::AsWritten, Value::Integer(_)) => Some(value),
-            (Self::Number | Self::Momentum, Value::Integer(number)) => Some(Value::Float(*number as f64)),
-            (Self::Number | Self::AsWritten | Self::Milestone | Self::Momentum, Value::Float(number)) => {
-                number.is_finite().then_some(value)
+            (Self::Rate, Value::String(word)) => {
+                matches!(word.as_str(), "estimate" | "known").then_some(value)
             }
+            (Self::Number | Self::Momentum | Self::Rate, Value::Integer(number)) => {
+                Some(Value::Float(*number as f64))
+            }
+            (
+                Self::Number | Self::AsWritten | Self::Milestone | Self::Momentum | Self::Rate,
+                Value::Float(number),
+            ) => number.is_finite().then_some(value),
             (Self::List, Value::Array(_)) => Some(value),
             (Self::Wholes, Value::Array(items)) => all(items, Self::Whole).then_some(value),
             (Self::Milestones, Value::Array(items)) => all(items, Self::Milestone).then_some(value),

@@ -16,7 +16,8 @@ impl Trainer {
     /// What the judging networks make of a set together, and each of them alone.
     fn judge(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
         let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
-        let look = |net| scan(self.team.net(net), loader, View::Plain, 0, false, &self.device, &self.stop);
+        let look =
+            |net| scan(&*self.team.judge(net)?, loader, View::Plain, 0, false, &self.device, &self.stop);
         let alone = (0..judges).map(|net| look(net).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         Ok((sum(alone.iter().map(Arc::as_ref)), alone))
     }
@@ -24,6 +25,8 @@ impl Trainer {
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
     pub(super) fn evaluate(&mut self, plan: &Plan) -> Result<EpochRecord> {
         let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
+        let widths = self.host.widths(&mut scene!(self))?;
+        self.team.set_widths(&widths);
         let wants_tree = self.plugin.as_ref().is_some_and(|plugin| plugin.wants_tree());
         let scene = scene!(self);
         let first = if wants_tree || self.settings.similarity {
@@ -44,6 +47,9 @@ impl Trainer {
         record.losses = means.collect();
         record.more = plan.notes.clone();
         record.more.extend(plan.stage.map(|stage| ("stage".to_owned(), (stage.number + 1) as f64)));
+        for (net, width) in widths.into_iter().enumerate() {
+            record.more.extend(width.map(|width| (format!("channels of net {}", net + 1), width as f64)));
+        }
         if let (Some(plugin), Some(tree)) = (&mut self.plugin, grown) {
             plugin.set_tree(&tree)?;
             self.tree = Tree::Grown(tree);

@@ -17,6 +17,7 @@ macro_rules! scene {
             team: &$trainer.team,
             tapped: $trainer.plugin.is_some(),
             loader: &$trainer.train.loader,
+            held_out: $trainer.held_out.as_ref(),
             ledger: &mut $trainer.train.ledger,
             truths: &$trainer.truths,
             scans: &$trainer.scans,
@@ -163,6 +164,7 @@ impl Trainer {
             epochs: settings.epochs,
             batch: settings.batch,
             noise,
+            wrong_share: train.wrong_share(),
         };
         let host = (card.build)(&settings.host_settings, &facts)?;
         let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
@@ -430,7 +432,7 @@ impl Trainer {
     /// The trained model; `about` is text for people.
     pub fn model(&self, about: BTreeMap<String, String>) -> Result<Model> {
         let judges = if self.card.judges == Judges::Sum { self.team.len() } else { 1 };
-        let nets = (0..judges).map(|net| self.team.net(net).valid()).collect();
+        let nets = (0..judges).map(|net| Ok(self.team.judge(net)?.valid())).collect::<Result<_>>()?;
         Model::new(nets, self.classes.clone(), self.preparation.clone(), about)
     }
 }

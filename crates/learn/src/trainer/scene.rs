@@ -1,6 +1,7 @@
 //! What a host can see and use while it plans and judges batches.
 
 use super::scan::{BATCH, Scan, scan};
+use super::task::Shown;
 use super::team::Team;
 use crate::hosts::{Batch, Epoch};
 use crate::ledger::Ledger;
@@ -33,7 +34,7 @@ impl Scans {
         {
             return Ok(kept.clone());
         }
-        let made = Arc::new(scan(team.net(net), loader, View::Plain, 0, with_features, device, stop)?);
+        let made = Arc::new(scan(&*team.judge(net)?, loader, View::Plain, 0, with_features, device, stop)?);
         kept.insert(net, made.clone());
         Ok(made)
     }
@@ -56,6 +57,7 @@ pub struct Scene<'a> {
     /// Whether a plug-in waits for taps: one that needs a pass of its own can be spared otherwise.
     pub tapped: bool,
     pub(super) loader: &'a Loader,
+    pub(super) held_out: Option<&'a Shown>,
     pub(super) scans: &'a Scans,
     pub(super) device: &'a Device,
     pub(super) seed: u64,
@@ -80,8 +82,19 @@ impl Scene<'_> {
         }
         // Apart from the streams of training, which count turns in the lowest byte.
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
-        let net = self.team.net(net);
-        Ok(Arc::new(scan(net, self.loader, view, stream, with_features, self.device, self.stop)?))
+        let net = self.team.judge(net)?;
+        Ok(Arc::new(scan(&net, self.loader, view, stream, with_features, self.device, self.stop)?))
+    }
+
+    /// What a network makes of samples that it does not learn from, with features, and their labels as given. Where none are held
+    /// out, it is the training samples.
+    pub fn look_at_held_out(&self, net: usize) -> Result<(Scan, &[u32])> {
+        let (loader, given) = match self.held_out {
+            Some(shown) => (&shown.loader, shown.given.as_slice()),
+            None => (self.loader, self.ledger.given()),
+        };
+        let scan = scan(self.team.net(net), loader, View::Plain, 0, true, self.device, self.stop)?;
+        Ok((scan, given))
     }
 
     /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many

@@ -66,6 +66,7 @@ impl Trainer {
         contents.put("stamp", &stamp)?;
         contents.put("position", &self.position)?;
         contents.put("passes", &self.team.passes())?;
+        contents.put("widths", &self.team.widths())?;
         for number in 0..self.team.len() {
             for (entry, values) in self.team.net(number).read()? {
                 contents.floats.insert(format!("net{number}/{}", entry.path), values);
@@ -101,6 +102,7 @@ impl Trainer {
         }
         let position: Position = contents.get("position")?;
         self.team.set_passes(contents.get("passes")?);
+        self.team.set_widths(&contents.get::<Vec<_>>("widths")?);
         for number in 0..self.team.len() {
             let state = take_optimiser(&mut contents, &format!("optimiser{number}"))?;
             let name = format!("classifier{number}");

@@ -136,6 +136,12 @@ impl Shown {
         self.given.len()
     }
 
+    /// Share of given labels that are not the true ones, where these are known.
+    pub fn wrong_share(&self) -> Option<f64> {
+        let truth = self.truth.as_ref()?;
+        Some(1.0 - accuracy(&self.given, truth)?)
+    }
+
     /// Enters into the ledger what the judging networks say after an epoch, together and each alone. Predictions of a warm-up
     /// count only until it is over.
     pub fn enter(&mut self, look: Look, epoch: usize, warming_up: bool, beliefs: Beliefs) -> Result<()> {

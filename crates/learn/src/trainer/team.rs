@@ -5,6 +5,7 @@ use crate::nets::{Network, Output, Pass, Samples};
 use crate::optim::Optimiser;
 use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A network with its optimiser.
@@ -15,6 +16,8 @@ struct Learner {
     optimiser: Optimiser,
     /// For steps that only the classifier takes.
     classifier: Optimiser,
+    /// How many channels of its features it is judged by, if not all.
+    width: Option<usize>,
 }
 
 /// The networks of a method.
@@ -30,7 +33,7 @@ impl Team {
     pub(super) fn new(nets: Vec<Network>, optimiser: &Optimiser, seed: u64) -> Self {
         let learner = |net: Network| {
             let classifier = optimiser.clone().only([net.classifier_path()]);
-            Learner { net: Some(net), optimiser: optimiser.clone(), classifier }
+            Learner { net: Some(net), optimiser: optimiser.clone(), classifier, width: None }
         };
         Self { learners: nets.into_iter().map(learner).collect(), seed, passes: AtomicU64::new(0) }
     }
@@ -56,6 +59,15 @@ impl Team {
         }
     }
 
+    /// A network as it is judged and saved: with a classifier that sees the first channels of the features, if a host wants that.
+    pub fn judge(&self, number: usize) -> Result<Cow<'_, Network>> {
+        let net = self.net(number);
+        match self.learners[number].width {
+            Some(width) if width < net.feature_size() => Ok(Cow::Owned(net.clone().narrowed(width)?)),
+            _ => Ok(Cow::Borrowed(net)),
+        }
+    }
+
     /// A pass of training: with gradients, batch statistics move the running ones, dropout on.
     pub fn train(&self, net: usize, samples: &Samples) -> Result<Output> {
         self.net(net).forward(samples.clone(), &self.next_pass(net))
@@ -76,7 +88,8 @@ impl Team {
 
     /// A pass in evaluation mode without gradients: how a peer is asked.
     pub fn watch(&self, net: usize, samples: &Samples) -> Result<Output> {
-        let out = self.net(net).valid().forward(inner(samples.clone()), &Pass::evaluate())?;
+        let pass = Pass::evaluate().keeping(None, self.learners[net].width);
+        let out = self.net(net).valid().forward(inner(samples.clone()), &pass)?;
         Ok(Output { features: Tensor::from_inner(out.features), logits: Tensor::from_inner(out.logits) })
     }
 
@@ -130,6 +143,17 @@ impl Team {
         &self.learners[number].optimiser
     }
 
+    /// How many channels of its features each network is judged by, if not all.
+    pub fn widths(&self) -> Vec<Option<usize>> {
+        self.learners.iter().map(|learner| learner.width).collect()
+    }
+
+    /// Sets the channels that networks are judged by; all channels of those that are not named.
+    pub(super) fn set_widths(&mut self, widths: &[Option<usize>]) {
+        let widths = widths.iter().copied().chain(std::iter::repeat(None));
+        self.learners.iter_mut().zip(widths).for_each(|(learner, width)| learner.width = width);
+    }
+
     pub(super) fn passes(&self) -> u64 {
         self.passes.load(Relaxed)
     }
@@ -142,7 +166,7 @@ impl Team {
         state: &crate::optim::State,
         classifier_state: Option<&crate::optim::State>,
     ) -> Result<()> {
-        let Learner { net, optimiser, classifier } = &mut self.learners[number];
+        let Learner { net, optimiser, classifier, .. } = &mut self.learners[number];
         if let Some(old) = net.take() {
             let new = old.replace(|entry| values(&entry.path))?;
             optimiser.restore(state, &new)?;
