@@ -20,7 +20,7 @@ fn table(text: &str) -> toml::Table {
 
 fn facts(noise: &str) -> Facts {
     let noise = Some(noise.to_owned());
-    Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 300, batch: 64, noise }
+    Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
 }
 
 fn start(host: &str, text: &str, change: impl Fn(&mut TrainSettings)) -> Trainer {

@@ -93,12 +93,6 @@ impl Team {
         Ok(Output { features: Tensor::from_inner(out.features), logits: Tensor::from_inner(out.logits) })
     }
 
-    /// A pass as in training, with gradients, that leaves no trace: running statistics stay as they are and no pass is
-    /// counted. For what plug-ins alone look at, so that a method without one is the same to the bit.
-    pub fn rehearse(&self, net: usize, samples: &Samples) -> Result<Output> {
-        self.net(net).forward(samples.clone(), &Pass::rehearse(self.stream(net), self.passes()))
-    }
-
     /// The pass of the next training step, for what [`train`](Self::train) does not do.
     pub fn next_pass(&self, net: usize) -> Pass {
         Pass::train(self.stream(net), self.passes.fetch_add(1, Relaxed))
