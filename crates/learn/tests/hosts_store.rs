@@ -30,7 +30,7 @@ fn step(trainer: &mut Trainer) {
 
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = Some(noise.to_owned());
-    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 200, batch: 64, noise }
+    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 200, batch: 64, noise, wrong_share: None }
 }
 
 fn refused(host: &str, cases: &[(&str, &str)]) {
