@@ -11,7 +11,7 @@
 //! Then all samples are scanned before every epoch. With $P_{known}$ and $P_{unknown}$ of each, $y_i$ is the predicted class where $P_{known} > 0.9$ (else
 //! the given one), and $y_i \leftarrow \mathrm{softmax}(y_i (1 - P_{unknown}) / a)$, from one-hot to uniform; the loss stays the same.
 //!
-//! **Ledger.** Target: $y_i$. Clean probability: $1 - e_i / \log 4$, one half where samples become doubtful. Plug-ins are handed unmixed samples, in a
+//! **Ledger.** Target: $y_i$, or the prediction of a doubtful sample whose label was not replaced. Clean probability: $1 - e_i / \log 4$, one half where samples become doubtful. Plug-ins are handed unmixed samples, in a
 //! pass of their own, without those whose $1 - P_{unknown}$ is below one half.
 //!
 //! # Where this differs from paper and code
@@ -95,7 +95,8 @@ struct Dsos {
     settings: Settings,
     warm_up: usize,
     batch: usize,
-    /// $1 - P_{unknown}$ of every sample.
+    /// The label that every sample is learnt with, and $1 - P_{unknown}$; empty before the first look at them.
+    labels: Vec<u32>,
     worth: Vec<f32>,
 }
 
@@ -104,7 +105,12 @@ impl Dsos {
         let settings = settings.checked(facts)?;
         // At least one epoch in which labels are corrected.
         let warm_up = settings.warm_up.epochs(facts.epochs).min(facts.epochs.saturating_sub(1));
-        Ok(Self { warm_up, batch: facts.batch, worth: vec![1.0; facts.samples], settings })
+        Ok(Self { warm_up, batch: facts.batch, labels: Vec::new(), worth: Vec::new(), settings })
+    }
+
+    /// $1 - P_{unknown}$.
+    fn worth(&self, sample: usize) -> f64 {
+        self.worth.get(sample).copied().unwrap_or(1.0).into()
     }
 
     /// Judges all samples and writes targets and clean probabilities; gives the shares of replaced and of unknown ones.
@@ -114,14 +120,19 @@ impl Dsos {
         let entropies: Vec<f64> = rows.chunks(scan.classes).zip(given).map(|(p, &y)| entropy(p, y)).collect();
         let clean: Vec<f32> = entropies.iter().map(|&e| clean_probability(e) as f32).collect();
         let sorted = sort(&entropies)?;
+        (self.labels, self.worth) = (given.to_vec(), Vec::with_capacity(given.len()));
         let mut replaced = 0;
         for (i, row) in rows.chunks_mut(scan.classes).enumerate() {
-            let is_known = sorted.known[i] > self.settings.known_above;
-            let label = if is_known { first_largest(row) } else { given[i] };
-            replaced += usize::from(label != given[i]);
             let worth = 1.0 - sorted.unknown[i];
-            self.worth[i] = worth as f32;
-            soften(label, worth, self.settings.a, row);
+            self.worth.push(worth as f32);
+            let is_known = sorted.known[i] > self.settings.known_above;
+            if is_known {
+                self.labels[i] = first_largest(row);
+                replaced += usize::from(self.labels[i] != given[i]);
+            }
+            if is_known || clean[i] > 0.5 {
+                soften(self.labels[i], worth, self.settings.a, row);
+            }
         }
         scene.ledger.set_targets(Samples::All, &rows)?;
         scene.ledger.set_clean(Samples::All, &clean)?;
@@ -148,9 +159,13 @@ impl Host for Dsos {
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
         let warming_up = scene.epoch.number < self.warm_up;
         let Settings { alpha, lambda_h, warm_up_mix, .. } = self.settings;
-        // Until they are judged, the ledger's targets are the labels as given.
-        let rows = scene.targets(&batch.samples);
-        let believed: Vec<u32> = rows.chunks(scene.ledger.classes()).map(first_largest).collect();
+        let classes = scene.ledger.classes();
+        let (mut rows, mut labels) = (vec![0.0; batch.len() * classes], batch.given.clone());
+        for (at, row) in rows.chunks_mut(classes).enumerate() {
+            let sample = batch.samples[at] as usize;
+            labels[at] = self.labels.get(sample).copied().unwrap_or(labels[at]);
+            soften(labels[at], self.worth(sample), self.settings.a, row);
+        }
         let alpha = if warming_up && !warm_up_mix { 0.0 } else { alpha };
         let mix = Mix::draw(&mut scene.draw(batch, 0), batch.len(), alpha, true);
         let out = scene.team.train(0, &mix.samples(batch.views[0].clone()))?;
@@ -158,7 +173,7 @@ impl Host for Dsos {
         let doubt = -negative_entropy(out.logits);
         let loss = fit.clone() + doubt.clone() * lambda_h;
         let objective = Objective::new(loss).with_term("fit", &fit).with_term("entropy", &doubt);
-        let is_worthy = |at: &usize| self.worth[batch.samples[*at] as usize] >= 0.5;
+        let is_worthy = |at: &usize| self.worth(batch.samples[*at] as usize) >= 0.5;
         let among: Vec<usize> = (0..batch.len()).filter(is_worthy).collect();
         if !scene.tapped || among.is_empty() {
             return Ok(objective);
@@ -166,18 +181,20 @@ impl Host for Dsos {
         let worthy = batch.views[0].select(places(&among, &scene.device().clone().autodiff()));
         let out = scene.team.rehearse(0, &worthy)?;
         let pick = |labels: &[u32]| among.iter().map(|&at| labels[at]).collect();
-        let (given, believed) = (pick(&batch.given), Some(pick(&believed)));
+        let (given, believed) = (pick(&batch.given), Some(pick(&labels)));
         Ok(objective.with_tap(Tap { features: out.features, logits: out.logits, given, believed }))
     }
 
     fn state(&self) -> State {
         let mut state = State::default();
         state.floats.insert("worth".into(), self.worth.clone());
+        state.whole.insert("labels".into(), self.labels.clone());
         state
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
         self.worth = state.floats.remove("worth").unwrap_or_default();
+        self.labels = state.whole.remove("labels").unwrap_or_default();
         Ok(())
     }
 }
