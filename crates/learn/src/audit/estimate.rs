@@ -118,13 +118,10 @@ impl NoiseEstimate {
     }
 }
 
-/// The lower of the careful and the confident reading, from predictions (N x C) and given labels, without their errors: quick enough
-/// for use in training.
-pub fn quick_rate(predictions: &[f32], given: &[u32], classes: usize) -> Result<f64> {
-    let model = Latent::fit(predictions, given, classes, super::COUNTING)?;
-    let scores = model.scores();
-    let careful = scores.iter().sum::<f64>() / scores.len().max(1) as f64;
-    Ok(careful.min(wrong_share(&Votes::new(predictions, given, classes).joint(None), classes)))
+/// The confident reading alone, from predictions (N x C) and given labels: quick enough for use in training.
+pub fn confident_rate(predictions: &[f32], given: &[u32], classes: usize) -> Result<f64> {
+    check(predictions, given, classes)?;
+    Ok(wrong_share(&Votes::new(predictions, given, classes).joint(None), classes))
 }
 
 /// For which class each sample counts.

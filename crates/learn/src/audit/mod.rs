@@ -15,7 +15,7 @@ mod latent;
 mod measures;
 mod table;
 
-pub use estimate::{NoiseEstimate, quick_rate};
+pub use estimate::{NoiseEstimate, confident_rate};
 pub use latent::{COUNTING, KEPT, Latent, RANKING};
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use table::Cells;

@@ -10,8 +10,8 @@
 //! two networks that keep it, in a running mean over epochs.
 //!
 //! # Where this differs from the paper
-//! The noise rate is an oracle in the paper; here it is [estimated](super::Rate) unless told otherwise. The ramp (10 of 200 epochs) is a
-//! longer share of a shorter run. Authors' code trains from its epoch 1 on, so that its first epoch already forgets a ninth of the rate;
+//! The noise rate is an oracle in the paper; here it is [estimated](super::Rate) unless told otherwise. The ramp is one of
+//! 5 epochs (10 of 200 in the paper). Authors' code trains from its epoch 1 on, so that its first epoch already forgets a ninth of the rate;
 //! here the first forgets nothing. It divides the mean over kept samples by their number once more, which Adam hides; here it is the
 //! plain mean. The step is one along $L_a + L_b$: parameters are apart, so this is a step of each.
 
@@ -42,7 +42,7 @@ pub const CARD: Card = Card {
         EasySettings::EXPONENT,
         EasySettings::VIEW,
     ],
-    regime: easy::regime,
+    regime: |kind| easy::regime(kind, 0.03),
     build: |table, facts| Ok(Box::new(CoTeaching::new(settings::read("co-teaching", table)?, facts)?)),
 };
 

@@ -11,7 +11,7 @@
 //!
 //! # Where this differs from the paper
 //! The noise rate is an oracle in the paper (half the nominal rate for asymmetric noise, which is the actual one); here it is
-//! [estimated](super::Rate) unless told otherwise. The ramp (10 of 200 epochs) is a longer share of a shorter run, and begins with nothing
+//! [estimated](super::Rate) unless told otherwise. The ramp is one of 5 epochs (10 of 200 in the paper) and begins with nothing
 //! forgotten, where the authors' code begins with a ninth of the rate. Plug-ins have their full weight on each network, as with
 //! every other method.
 
@@ -46,7 +46,7 @@ pub const CARD: Card = Card {
         EasySettings::VIEW,
         ("lambda", "weight of agreement between the networks, from 0 (none) to below 1"),
     ],
-    regime: easy::regime,
+    regime: |kind| easy::regime(kind, 0.2),
     build: |table, facts| Ok(Box::new(JoCoR::new(settings::read("jocor", table)?, facts)?)),
 };
 
@@ -62,7 +62,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { easy: EasySettings::default(), lambda: 0.9 }
+        Self { easy: EasySettings::default(), lambda: 0.8 }
     }
 }
 

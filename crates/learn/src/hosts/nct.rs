@@ -16,7 +16,7 @@
 //! # Where this differs from the paper
 //! $K$ is chosen on noisy samples held out (setting `validation`; without any, on the training samples), not on test or clean ones,
 //! and the second stage begins with the networks as the first leaves them, not with the best on these. $\sigma$ is by default the number of
-//! classes, which gives both values published for CIFAR. The classifier keeps its bias. One schedule serves both stages, as
+//! classes, which gives both values published for CIFAR, and three times that for feature vectors. The classifier keeps its bias. One schedule serves both stages, as
 //! published: the second begins at the rate at which the first ends. Half of a short run is spent together (published: a fifth). The published $R$ is 0.2; here it is [estimated](super::Rate).
 
 use super::easy::{self, EasySettings, Forget};
@@ -52,7 +52,7 @@ pub const CARD: Card = Card {
         EasySettings::PROTOCOL,
         Rate::MEANING,
         ("alone", "epochs in which each network learns by itself, or their share of all epochs"),
-        ("sigma", "scale of the widths drawn, in channels: larger keeps more; 0: the number of classes"),
+        ("sigma", "scale of the widths drawn, in channels: larger keeps more; 0: by the number of classes"),
         ("view", "how samples are shown in training: plain, weak, strong, ..."),
         ("masked_tap", "whether plug-ins see only the channels that reach the classifier"),
     ],
@@ -94,12 +94,11 @@ impl Settings {
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.rate = self.rate.settle(self.protocol, facts)?;
         self.alone.check("alone")?;
-        require("sigma", self.sigma, self.sigma >= 0.0, "must be above 0, or 0 for the number of classes")?;
+        require("sigma", self.sigma, self.sigma >= 0.0, "must be above 0, or 0 for the default")?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2: it is cut in halves")?;
-        if self.sigma == 0.0 {
-            self.sigma = facts.classes as f64;
-        }
-        Ok(self)
+        let by_classes = facts.classes as f64 * if facts.kind == Kind::Images { 1.0 } else { 3.0 };
+        let sigma = if self.sigma > 0.0 { self.sigma } else { by_classes };
+        Ok(Self { sigma, ..self })
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! | value | which rate |
 //! |---|---|
-//! | `"estimate"` | what the predictions of the epochs so far say: the lower of the careful and the confident reading of [`crate::audit::NoiseEstimate`]; 0 before the first |
+//! | `"estimate"` | what the predictions of the epochs so far say: the confident reading of [`crate::audit::NoiseEstimate`]; 0 before the first |
 //! | `"known"` | the actual share of wrong labels among the training samples: an oracle, for comparison with published numbers |
 //! | a number | this one |
 //!
 //! The estimate needs nobody's help, so it is the default; published results of these methods were obtained with the rate known. It is
-//! noted with every epoch. Of two readings it is the lower, because errors are not alike: a rate too high makes networks forget what they
-//! have not learnt yet, which then looks wrong for ever; one too low lets in some wrong labels.
+//! noted with every epoch. Networks that have hardly learnt anything make it too high, those that learn by heart too low: methods ask early,
+//! but not at once, and no longer when they act on the answer.
 
 use super::{Facts, Protocol};
 use crate::ledger::Ledger;
