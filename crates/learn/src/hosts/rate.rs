@@ -61,7 +61,7 @@ impl Rate {
         match (self, ledger.predictions()) {
             (Self::Share(share), _) => Ok(share),
             (_, None) => Ok(0.0),
-            (_, Some(predictions)) => audit::quick_rate(predictions, ledger.given(), ledger.classes()),
+            (_, Some(predictions)) => audit::confident_rate(predictions, ledger.given(), ledger.classes()),
         }
     }
 }
