@@ -57,11 +57,11 @@ impl EasySettings {
 /// For pictures Adam, with a line down to 0 from two fifths on and hardly any momentum along it, as published. Small networks without
 /// norms on feature vectors do better with SGD at rate `lr`, and the same line.
 pub(super) fn regime(kind: Kind, lr: f64) -> Regime {
-    let (optimiser, momentum) = match kind {
-        Kind::Images => (Adam::default().into(), Some(0.1)),
-        Kind::Features => (Sgd { lr, ..Sgd::default() }.into(), None),
+    let optimiser = match kind {
+        Kind::Images => Adam::default().into(),
+        Kind::Features => Sgd { lr, ..Sgd::default() }.into(),
     };
-    let schedule = Shape::Linear { start: Milestone::Share(0.4), momentum }.into();
+    let schedule = Shape::Linear { start: Milestone::Share(0.4), momentum: Some(0.1) }.into();
     Regime { epochs: 20, batch: 128, optimiser, schedule }
 }
 

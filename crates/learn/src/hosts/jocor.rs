@@ -46,7 +46,7 @@ pub const CARD: Card = Card {
         EasySettings::VIEW,
         ("lambda", "weight of agreement between the networks, from 0 (none) to below 1"),
     ],
-    regime: |kind| easy::regime(kind, 0.2),
+    regime: |kind| easy::regime(kind, 0.1),
     build: |table, facts| Ok(Box::new(JoCoR::new(settings::read("jocor", table)?, facts)?)),
 };
 
@@ -62,7 +62,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { easy: EasySettings::default(), lambda: 0.8 }
+        Self { easy: EasySettings::default(), lambda: 0.65 }
     }
 }
 
