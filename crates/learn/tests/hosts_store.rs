@@ -186,11 +186,14 @@ fn disc_hands_over_trusted_samples_or_all_of_them() {
 
 #[test]
 fn dsos_replaces_wrong_labels_of_known_classes() {
-    let settings = TrainSettings { epochs: 8, ..settings("dsos") };
+    // For long enough to be sure of something.
+    let optimiser = Sgd { lr: 0.05, ..Default::default() }.into();
+    let host_settings = table("known_above = 0.6");
+    let settings = TrainSettings { epochs: 20, optimiser, host_settings, ..settings("dsos") };
     let mut trainer = Trainer::new(task(600, NOISE), settings).unwrap();
     let records = finish(&mut trainer);
     assert!(
-        records[..2].iter().all(|record| !record.more.contains_key("replaced")),
+        records[..4].iter().all(|record| !record.more.contains_key("replaced")),
         "no correction in warm-up"
     );
     let last = records.last().unwrap();
@@ -287,5 +290,5 @@ fn settings_out_of_range_are_refused_by_name() {
         ("lambda_h = -1.0", "lambda_h"),
     ];
     refused("disc", &cases);
-    refused("dsos", &[("a = 0.0", "a"), ("known_above = 1.5", "known_above"), ("alpha = -1.0", "alpha")]);
+    refused("dsos", &[("a = 0.0", "a"), ("known_above = 1.5", "known_above"), ("slack = -1.0", "slack")]);
 }

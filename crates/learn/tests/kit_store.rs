@@ -281,7 +281,7 @@ fn groups_targets_and_objective_of_dsos_are_those_of_pytorch_and_scipy() {
     let rows = || g.p.chunks(g.classes).zip(&g.y);
     let entropies: Vec<f64> = rows().map(|(p, &y)| collision::entropy(p, y)).collect();
     near("entropies", entropies.clone(), &g.entropies, 1e-6);
-    let sorted = collision::sort(&entropies).unwrap();
+    let sorted = collision::sort(&entropies, 0.1).unwrap();
     near("known", sorted.known.clone(), &g.known, 1e-4);
     near("unknown", sorted.unknown.clone(), &g.unknown, 1e-4);
     let mut targets = g.p.clone();
@@ -327,14 +327,14 @@ fn collision_entropy_tells_wrong_labels_from_unknown_samples() {
     let spread = |i: usize| (i * 7 % 20) as f64 / 20.0;
     let of = |middle: f64, width: f64| (0..40).map(move |i| middle + width * spread(i));
     let entropies: Vec<f64> = of(0.01, 0.1).chain(of(LN_2, 0.06)).chain(of(1.05, 0.15)).collect();
-    let sorted = collision::sort(&entropies).unwrap();
+    let sorted = collision::sort(&entropies, 0.0).unwrap();
     assert!((0..40).all(|i| sorted.known[i] == 0.0 && sorted.unknown[i] == 0.0), "clean ones are left alone");
     assert!((40..80).all(|i| sorted.known[i] > 0.9 && sorted.unknown[i] < 0.1), "{sorted:?}");
     assert!((80..120).all(|i| sorted.known[i] < 0.1 && sorted.unknown[i] > 0.9), "{sorted:?}");
     for entropies in [vec![], vec![0.1, 0.2], vec![LN_2; 3]] {
-        assert!(collision::sort(&entropies).unwrap().unknown.iter().all(|&p| p == 0.0));
+        assert!(collision::sort(&entropies, 0.0).unwrap().unknown.iter().all(|&p| p == 0.0));
     }
-    assert_eq!(collision::sort(&[0.1, LN_2, LN_2]).unwrap().known, [0.0, 1.0, 1.0]);
+    assert_eq!(collision::sort(&[0.1, LN_2, LN_2], 0.0).unwrap().known, [0.0, 1.0, 1.0]);
 }
 
 #[test]

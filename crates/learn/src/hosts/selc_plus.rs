@@ -14,9 +14,10 @@
 use super::card::join;
 use super::course::Role;
 use super::selc::{self, Selc};
-use super::{Batch, Card, Facts, Host, Meaning, Objective, Plan, State, Tap};
+use super::{Batch, Card, Facts, Host, Kind, Meaning, Objective, Plan, Regime, State, Tap};
 use crate::kit::loss::{one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
+use crate::optim::Sgd;
 use crate::schedule::Milestone;
 use crate::settings::require;
 use crate::trainer::{Scene, first_largest};
@@ -34,6 +35,12 @@ pub const CARD: Card = Card {
     about: "SELC, then a fresh network on the labels it corrected, with MixUp",
     settings: || settings::table(&Settings::default()),
     meanings: &join::<{ selc::MEANINGS.len() + OWN.len() }>(selc::MEANINGS, OWN),
+    regime: |kind| {
+        // Half of the epochs to learn in, and no wrong labels to learn.
+        let optimiser = Sgd { lr: 0.05, weight_decay: 1e-3, ..Sgd::default() }.into();
+        let regime = selc::regime(kind);
+        if kind == Kind::Images { regime } else { Regime { optimiser, ..regime } }
+    },
     build: |table, facts| Ok(Box::new(SelcPlus::new(settings::read("selc-plus", table)?, facts)?)),
     ..selc::CARD
 };

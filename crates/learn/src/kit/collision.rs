@@ -5,8 +5,13 @@
 //! are doubtful. Their $e$, scaled to $u \in [10^{-4}, 1 - 10^{-4}]$, are divided by a [mixture of two beta
 //! distributions](super::beta): the lower one is that of wrong labels, the higher one that of unknown samples.
 //!
-//! $P_{known}$, $P_{unknown}$: the posteriors of the two; a component whose mode lies outside $(-0.1, 1.1)$ says nothing, and
+//! $P_{known}$, $P_{unknown}$: the posteriors of the two; a component whose mode lies outside $(-s, 1 + s)$ says nothing, and
 //! $[u < 0.5]$ and $u$ stand in. Samples that are not doubtful have 0 for both.
+//!
+//! # Where this differs from the reference code
+//! There the slack $s$ is 0.1. Once predictions are sure, most doubtful samples lie at $u \approx 0$, both components are densest there
+//! with a mode just below 0, and neither is clearly the likelier one: from one epoch to the next nobody is held for known any more.
+//! With a slack of 0 such a component says nothing, and all samples of small $u$ stay known.
 
 use super::beta::BetaMixture;
 use crate::Result;
@@ -44,7 +49,7 @@ pub struct Sorted {
 
 /// Divides samples by their entropies. If the doubtful ones are all alike, there is nothing to divide, and they are held for
 /// known ones.
-pub fn sort(entropies: &[f64]) -> Result<Sorted> {
+pub fn sort(entropies: &[f64], slack: f64) -> Result<Sorted> {
     let count = entropies.len();
     let mut sorted = Sorted { known: vec![0.0; count], unknown: vec![0.0; count], mixture: None };
     let doubtful: Vec<usize> = (0..count).filter(|&i| entropies[i] >= LN_2).collect();
@@ -58,7 +63,7 @@ pub fn sort(entropies: &[f64]) -> Result<Sorted> {
     let scale = |e: f64| ((e - low) / (high - low)).clamp(EDGE, 1.0 - EDGE);
     let scaled: Vec<f64> = doubtful.iter().map(|&i| scale(entropies[i])).collect();
     let mixture = BetaMixture::fit(&scaled)?;
-    let speaks = [0, 1].map(|k| (-0.1..1.1).contains(&mixture.mode(k)));
+    let speaks = [0, 1].map(|k| -slack < mixture.mode(k) && mixture.mode(k) < 1.0 + slack);
     for (i, u) in doubtful.into_iter().zip(scaled) {
         let [known, unknown] = mixture.posterior(u);
         sorted.known[i] = if speaks[0] { known } else { f64::from(u < 0.5) };
