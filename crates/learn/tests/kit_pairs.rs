@@ -11,7 +11,7 @@ use negscale_learn::kit::mix::Mix;
 use negscale_learn::kit::purify::labels::{Block, Judged};
 use negscale_learn::kit::purify::reader::Terms;
 use negscale_learn::kit::purify::ridge::inverse_moment;
-use negscale_learn::kit::purify::{Impure, Purified, Purify, purify};
+use negscale_learn::kit::purify::{Auto, Exchange, Impure, Purified, Purify, purify};
 use negscale_learn::kit::structure::structure;
 use serde::Deserialize;
 
@@ -295,9 +295,9 @@ fn purification_corrects_what_is_wrong_and_keeps_what_was_told() {
     assert!(clouds.right(&clouds.given) < 0.72);
     for settings in [
         Purify::default(),
-        Purify { exchange: 0, ..Purify::default() },
+        Purify { exchange: Exchange::Every(0), ..Purify::default() },
         Purify { block: 80, ..Purify::default() },
-        Purify { double_softmax: false, prior_weight: 1.0, ..Purify::default() },
+        Purify { double_softmax: true, prior_weight: 2200.0, ..Purify::default() },
     ] {
         let pure = clouds.purify(&settings);
         assert!(clouds.right(&pure.labels) > 0.97, "{settings:?}: {}", clouds.right(&pure.labels));
@@ -312,6 +312,17 @@ fn purification_corrects_what_is_wrong_and_keeps_what_was_told() {
             );
         }
     }
+}
+
+#[test]
+fn branches_exchange_by_default_where_classes_are_few() {
+    let auto = Exchange::Auto(Auto::Auto);
+    assert_eq!([10, 32, 33].map(|classes| auto.epochs(classes)), [20, 20, 0]);
+    assert_eq!(Exchange::Every(7).epochs(100), 7);
+    let text = toml::to_string(&Purify::default()).unwrap();
+    assert!(text.contains("exchange = \"auto\""), "{text}");
+    let read: Purify = toml::from_str("exchange = 5").unwrap();
+    assert_eq!(read, Purify { exchange: Exchange::Every(5), ..Purify::default() });
 }
 
 #[test]

@@ -71,7 +71,10 @@ pub(super) const MEANINGS: &[Meaning] = &[
     ),
     ("tap_labels", "labels that plug-ins see: purified or given"),
     ("purify_epochs", "passes of the purification over all samples"),
-    ("exchange", "its branches exchange labels every so many passes; 0: never, as in the authors' code"),
+    (
+        "exchange",
+        "its branches exchange labels every so many passes; 0: never, as in the authors' code; auto: 20 up to 32 classes, else 0",
+    ),
     ("block", "rows that its closed form sees at a time"),
     ("ridge", "ridge of the closed form, in parts of the mean of the moment's diagonal"),
     ("label_lr", "learning rate of labels"),
@@ -79,7 +82,7 @@ pub(super) const MEANINGS: &[Meaning] = &[
     ("reader_steps", "least number of its steps per pass"),
     ("reader_lr", "its learning rate; a tenth of it after the first passes"),
     ("confidence_weight", "weight of its negative entropy"),
-    ("prior_weight", "weight of its uniform prior"),
+    ("prior_weight", "weight of its uniform prior; 2200 goes with double_softmax"),
     ("double_softmax", "whether its losses see a softmax of the softmax, as in the authors' code"),
 ];
 

@@ -11,9 +11,10 @@
 //! the authors' code does: rows outside the block have no gradient but go on along their moments.
 //!
 //! # Where this differs from the authors' code
-//! Theirs never exchanges (its condition cannot be met) and ends without labels; blocks that are not full are left out. Ours are of
+//! Theirs never exchanges (its condition cannot be met) and ends without labels; blocks that are not full are left out. Its reader's losses have a
+//! softmax of a softmax (`double_softmax`), which cannot learn a hundred classes. Ours are of
 //! equal size, in an order drawn once. A ridge steadies the inverse. On small sets batches are smaller and the reader goes through a block as
-//! often as makes `reader_steps` steps an epoch. Rows are scaled to length 1 and have a constant
+//! often as makes `reader_steps` steps an epoch, at a rate as much larger as these are fewer than theirs. Rows are scaled to length 1 and have a constant
 //! beside them.
 
 pub mod labels;
@@ -32,14 +33,44 @@ use rows::Moved;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
+/// When the branches of a purification exchange labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Exchange {
+    /// Every so many epochs; 0: never, as in the authors' code.
+    Every(usize),
+    /// By the number of classes.
+    Auto(Auto),
+}
+
+/// The word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auto {
+    /// Decided by the task.
+    Auto,
+}
+
+impl Exchange {
+    /// Epochs between exchanges, or 0. Beliefs over many classes are too flat to be labels: the steps that follow, each as large as
+    /// the learning rate, would decide alone which of them is the largest.
+    pub fn epochs(self, classes: usize) -> usize {
+        match self {
+            Self::Every(epochs) => epochs,
+            Self::Auto(_) if classes <= FEW_CLASSES => PUBLISHED_EXCHANGE,
+            Self::Auto(_) => 0,
+        }
+    }
+}
+
 /// How labels are purified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Purify {
     /// Passes over all blocks.
     pub purify_epochs: usize,
-    /// Branches exchange labels every so many epochs; 0: never, as in the authors' code.
-    pub exchange: usize,
+    /// When branches exchange labels.
+    pub exchange: Exchange,
     /// Rows per block, or less.
     pub block: usize,
     /// Ridge of the closed form, in parts of the mean of the moment's diagonal.
@@ -64,7 +95,7 @@ impl Default for Purify {
     fn default() -> Self {
         Self {
             purify_epochs: 100,
-            exchange: 20,
+            exchange: Exchange::Auto(Auto::Auto),
             block: 7000,
             ridge: 1e-4,
             label_lr: 0.01,
@@ -72,12 +103,18 @@ impl Default for Purify {
             reader_steps: 20,
             reader_lr: 0.006,
             confidence_weight: 0.4,
-            prior_weight: 2200.0,
-            double_softmax: true,
+            prior_weight: 1.0,
+            double_softmax: false,
         }
     }
 }
 
+/// Epochs between exchanges in the paper.
+const PUBLISHED_EXCHANGE: usize = 20;
+/// Classes up to which `auto` exchanges.
+const FEW_CLASSES: usize = 32;
+/// Steps of the reader per epoch that its learning rate is for: 49,000 rows in batches of 500. With fewer it goes as far by a larger one.
+const PUBLISHED_STEPS: f64 = 98.0;
 /// Share of the epochs in which the reader learns at its full rate.
 const FULL_RATE: f64 = 0.04;
 /// A batch of the reader has at most this share of the rows.
@@ -120,9 +157,11 @@ impl Purify {
         Adam { lr: self.label_lr, beta1: 0.5, beta2: 0.999, weight_decay: 3e-4, ..Adam::default() }
     }
 
-    fn reader_rule(&self, epoch: usize) -> Adam {
+    /// The reader's rule in an epoch of so many steps.
+    fn reader_rule(&self, epoch: usize, steps: usize) -> Adam {
         let is_early = (epoch as f64) < (FULL_RATE * self.purify_epochs as f64).ceil();
-        let lr = if is_early { self.reader_lr } else { 0.1 * self.reader_lr };
+        let full = self.reader_lr * (PUBLISHED_STEPS / steps.max(1) as f64).max(1.0);
+        let lr = if is_early { full } else { 0.1 * full };
         Adam { lr, ..self.label_rule() }
     }
 }
@@ -182,11 +221,12 @@ pub fn purify(
         Branch::new(&x[v], judged, &labels, classes, &blocks, settings, draw)
     };
     let (mut a, mut b) = (branch(0, draw)?, branch(1, draw)?);
+    let period = settings.exchange.epochs(classes);
     for epoch in 0..settings.purify_epochs {
         if is_stopped() {
             return Err(Error::Interrupted);
         }
-        let is_exchange = settings.exchange > 0 && epoch > 0 && epoch.is_multiple_of(settings.exchange);
+        let is_exchange = period > 0 && epoch > 0 && epoch.is_multiple_of(period);
         for number in 0..blocks.len() {
             rayon::join(|| a.work(number, epoch), || b.work(number, epoch));
             if is_exchange {
@@ -278,7 +318,8 @@ impl<'a> Branch<'a> {
             self.y.values[within].chunks(self.classes).map(|row| largest(row) as u32).collect();
         let x = &self.x[rows.start * self.dim..rows.end * self.dim];
         let (size, passes) = self.pace(rows.len());
-        let (rule, terms) = (self.settings.reader_rule(epoch), self.settings.terms());
+        let steps = self.blocks.len() * passes * (rows.len() / size);
+        let (rule, terms) = (self.settings.reader_rule(epoch, steps), self.settings.terms());
         for _ in 0..passes {
             for (x, labels) in x.chunks(size * self.dim).zip(labels.chunks(size)) {
                 // The rest of a block would be too small for a prior.
