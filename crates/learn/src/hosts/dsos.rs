@@ -57,7 +57,7 @@ pub const CARD: Card = Card {
 settings! {
     protocol: Protocol = Protocol::Blind, "blind: one setting for all noise; tuned: the published one for the noise at hand";
     warm_up: Milestone = Milestone::Share(0.2), "epochs before labels are corrected, or their share of all epochs";
-    warm_up_batch: usize = 0, "samples per batch in warm-up; 0: as `batch`";
+    warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
     warm_up_mix: bool = true, "whether warm-up has MixUp";
     alpha: f64 = 1.0, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     a: f64 = 0.05, "temperature of softened labels: smaller is nearer to one-hot";
