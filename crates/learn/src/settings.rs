@@ -13,9 +13,11 @@ pub fn table(settings: &impl Serialize) -> toml::Table {
 /// Settings from a table that holds some of them; the others take their defaults. An unknown key is an error that
 /// names the nearest one.
 pub fn read<T: Serialize + DeserializeOwned + Default>(place: &str, given: &toml::Table) -> Result<T> {
-    let known = table(&T::default());
-    check_keys(place, given, known.keys().map(String::as_str))?;
-    given.clone().try_into().map_err(|error| Error::Settings {
+    let mut whole = table(&T::default());
+    check_keys(place, given, whole.keys().map(String::as_str))?;
+    // Over all defaults, because a struct that is flattened into another would take its own, not those of the outer one.
+    whole.extend(given.clone());
+    whole.try_into().map_err(|error| Error::Settings {
         place: format!("[{place}]"),
         problem: error.message().trim().to_owned(),
     })
@@ -55,4 +57,44 @@ pub fn require_not_negative(setting: &'static str, value: f64) -> Result<()> {
 /// Refuses a number outside [0, 1].
 pub fn require_share(setting: &'static str, value: f64) -> Result<()> {
     require(setting, value, (0.0..=1.0).contains(&value), "must be in [0, 1]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Inner {
+        weight: f64,
+        share: f64,
+    }
+
+    impl Default for Inner {
+        fn default() -> Self {
+            Self { weight: 25.0, share: 0.3 }
+        }
+    }
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Outer {
+        rounds: usize,
+        #[serde(flatten)]
+        inner: Inner,
+    }
+
+    impl Default for Outer {
+        fn default() -> Self {
+            Self { rounds: 2, inner: Inner { weight: 0.0, ..Inner::default() } }
+        }
+    }
+
+    #[test]
+    fn defaults_of_the_outer_settings_win_over_those_of_flattened_ones() {
+        let given = toml::Table::from_iter([("share".to_owned(), 0.5.into())]);
+        let read: Outer = read("outer", &given).unwrap();
+        assert_eq!(read, Outer { rounds: 2, inner: Inner { weight: 0.0, share: 0.5 } });
+    }
 }

@@ -6,45 +6,68 @@ mod house;
 use house::{clouds, finish, settings, task, timeless, weights};
 use negscale_learn::audit::{Audit, FLAG_BELOW};
 use negscale_learn::hosts::METHODS;
+use negscale_learn::optim::Rule;
 use negscale_learn::trainer::{Outcome, TrainSettings, Trainer, Tree};
 use negscale_learn::{hosts, settings as tables};
 use std::sync::atomic::Ordering::Relaxed;
 
 const NOISE: &str = "sym-exact:0.4";
 
+/// Settings with which so few batches must do. Steps of Adam are as long as its rate, so that at its usual rate a hundred of them lead nowhere.
+fn quick(host: &str, epochs: usize) -> TrainSettings {
+    let mut settings = TrainSettings { epochs, ..settings(host) };
+    if let Rule::Adam(adam) = &mut settings.optimiser {
+        adam.lr = 0.01;
+    }
+    settings
+}
+
+/// Tells of all that are not as they should be, not just of the first.
+fn nobody_fails(failures: Vec<String>) {
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 #[test]
 fn every_method_learns_an_easy_set_in_spite_of_wrong_labels() {
+    let mut failures = Vec::new();
     for card in METHODS {
         let epochs = 8;
-        let mut trainer =
-            Trainer::new(task(600, NOISE), TrainSettings { epochs, ..settings(card.id) }).unwrap();
+        let mut trainer = Trainer::new(task(600, NOISE), quick(card.id, epochs)).unwrap();
         let records = finish(&mut trainer);
         let last = records.last().unwrap();
-        assert!(last.test_accuracy.unwrap() > 0.85, "{}: {last:?}", card.id);
+        if last.test_accuracy.unwrap() <= 0.85 {
+            failures.push(format!("{}: {last:?}", card.id));
+        }
         assert_eq!(records.len(), epochs);
         assert!(last.losses["total"].is_finite() && last.validation_accuracy.is_some());
     }
+    nobody_fails(failures);
 }
 
 #[test]
 fn every_method_says_which_labels_are_wrong_and_what_they_should_be() {
+    let mut failures = Vec::new();
     for card in METHODS {
         let task = task(600, NOISE);
         let (names, truth) = (task.train.classes().to_vec(), task.train.truth().unwrap().to_vec());
-        let mut trainer = Trainer::new(task, TrainSettings { epochs: 6, ..settings(card.id) }).unwrap();
+        let mut trainer = Trainer::new(task, quick(card.id, 6)).unwrap();
         finish(&mut trainer);
         let (verdicts, _) = trainer.verdicts().unwrap();
         assert_eq!(verdicts.len(), 600, "held-out samples are judged too");
         assert!(verdicts.iter().all(|v| (0.0..=1.0).contains(&v.clean_probability)));
         let audit = Audit::new(&verdicts, &names, Some(&house::tree()), FLAG_BELOW).unwrap();
         let measures = audit.measure(&truth).unwrap();
-        assert!(measures.average_precision.unwrap() > 0.85, "{}: {measures:?}", card.id);
-        assert!(measures.suggestion_accuracy.unwrap() > 0.7, "{}: {measures:?}", card.id);
         // Selection: labels held to be clean are right more often than labels are on the whole.
         let kept = verdicts.iter().zip(&truth).filter(|(v, _)| v.clean_probability >= 0.5);
         let (right, all) = kept.fold((0, 0), |(r, a), (v, &t)| (r + usize::from(v.given == t), a + 1));
-        assert!(f64::from(right as u32) > 0.6 * f64::from(all as u32), "{}: {right} of {all}", card.id);
+        let selects = f64::from(right as u32) > 0.6 * f64::from(all as u32);
+        let finds = measures.average_precision.unwrap() > 0.85;
+        let corrects = measures.suggestion_accuracy.unwrap() > 0.7;
+        if !(selects && finds && corrects) {
+            failures.push(format!("{}: {right} of {all} kept labels are right; {measures:?}", card.id));
+        }
     }
+    nobody_fails(failures);
 }
 
 #[test]

@@ -8,8 +8,8 @@
 //! **It is told 1,000 true labels**, at most a tenth of the samples; no other method but the first form is.
 //!
 //! # Where this differs from the paper and the authors' code
-//! As the "Naive" form. Nothing is released of this stage; $\lambda_u$ is 25, or 0 under protocol `tuned` with up to 32 classes and less than half of the labels
-//! redrawn, since most labels are right by then.
+//! As the "Naive" form. Nothing is released of this stage. $\lambda_u$ is 0, since most labels are right by then; under protocol `tuned` 25, but for
+//! up to 32 classes and less than half of the labels redrawn.
 
 use super::divided::FEW_CLASSES;
 use super::dividemix::{self, DivideMix};
@@ -52,7 +52,7 @@ const ALL_MEANINGS: [Meaning; MEANINGS.len() + THEIRS.len()] = {
 };
 
 /// Settings of the method.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)] // the card says what they mean
 pub struct Settings {
@@ -60,6 +60,14 @@ pub struct Settings {
     pub purified: PurifiedSettings,
     #[serde(flatten)]
     pub dividemix: dividemix::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let mut dividemix = dividemix::Settings::default();
+        dividemix.semi.lambda_u = 0.0;
+        Self { purified: PurifiedSettings::default(), dividemix }
+    }
 }
 
 impl Settings {
