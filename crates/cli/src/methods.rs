@@ -7,41 +7,39 @@ use negscale_learn::recipe::{self, Key};
 use negscale_learn::{nets, plugins};
 use serde_json::{Value, json};
 
-/// Training methods, plug-ins and networks, with their settings.
+/// Training methods, plug-ins and networks; with names, methods and all their settings.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// As JSON.
+    /// Training methods to tell all about, such as rolr; without any, all are listed.
+    #[arg(value_name = "METHOD")]
+    names: Vec<String>,
+    /// As JSON, with all settings.
     #[arg(long)]
     json: bool,
 }
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
+    let asked: Vec<&Card> = match arguments.names.as_slice() {
+        [] => hosts::METHODS.to_vec(),
+        names => names.iter().map(|name| hosts::card(name)).collect::<Result<_, _>>()?,
+    };
     if arguments.json {
         let all = json!({
-            "hosts": hosts::METHODS.iter().map(|card| host(card)).collect::<Result<Vec<_>>>()?,
+            "hosts": asked.iter().map(|card| host(card)).collect::<Result<Vec<_>>>()?,
             "plugins": plugins::PLUGINS.iter().map(|card| json!({"id": card.id, "about": card.about})).collect::<Vec<_>>(),
             "networks": nets::CARDS.iter().map(network).collect::<Vec<_>>(),
         });
         say!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(());
     }
-    say!("Training methods (host)");
-    for card in hosts::METHODS {
+    if !arguments.names.is_empty() {
+        return asked.iter().try_for_each(|card| tell(card));
+    }
+    say!("Training methods (host); cost: forward passes per sample and epoch, a backward pass counting two");
+    for card in asked {
         say!("{}", beside(2, card.id, 22, card.about));
-        let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
-        let provenance = serde_json::to_value(card.provenance)?;
-        let provenance = provenance.as_str().unwrap_or_default();
-        let cost = format!("{} forward passes per sample and epoch", card.cost);
-        let told = card.wants_truth().map_or("-".into(), |count| match count {
-            hosts::Count::Whole(count) => format!("is told {count} true labels"),
-            hosts::Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
-        });
-        let facts = said(&[card.paper, provenance, &networks, &cost, &told]);
-        say!("{}", beside(2, "", 22, &facts));
-        for key in recipe::find(card.id)? {
-            say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
-        }
+        say!("{}", beside(2, "", 22, &facts(card)?));
     }
     say!("\nPlug-ins (plugin)");
     for card in plugins::PLUGINS {
@@ -52,7 +50,36 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let takes = format!("takes {}", card.takes);
         say!("{}", beside(2, card.id, 22, &said(&[card.about, card.paper, &takes])));
     }
+    say!("\nSettings of a method: negscale methods {}", hosts::METHODS.last().map_or("NAME", |card| card.id));
     Ok(())
+}
+
+/// All about a method.
+fn tell(card: &Card) -> Result<()> {
+    say!("{}: {}", card.id, card.about);
+    say!("{}", beside(0, "", 2, &format!("{} forward passes per sample and epoch", facts(card)?)));
+    say!("\n  Settings, in the table [{}] of a recipe:", card.id);
+    for key in recipe::find(card.id)? {
+        say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
+    }
+    Ok(())
+}
+
+/// Where a method comes from and what it takes; its cost comes last.
+fn facts(card: &Card) -> Result<String> {
+    let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
+    let provenance = serde_json::to_value(card.provenance)?;
+    let told = card.wants_truth().map_or("-".into(), |count| match count {
+        hosts::Count::Whole(count) => format!("is told {count} true labels"),
+        hosts::Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
+    });
+    Ok(said(&[
+        card.paper,
+        provenance.as_str().unwrap_or_default(),
+        &told,
+        &networks,
+        &format!("cost {}", card.cost),
+    ]))
 }
 
 /// Parts of a line, without those that a card leaves open.

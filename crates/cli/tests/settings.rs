@@ -118,10 +118,16 @@ fn config_explain_explains_all_one_or_a_table() {
 #[test]
 fn methods_are_listed_for_people_and_for_programs() {
     let listed = fine(&["methods"]);
-    for part in ["cross-entropy", "no-dcsa", "resnet-18", "view = weak"] {
+    for part in ["cross-entropy", "no-dcsa", "resnet-18", "2 networks; cost 22", "is told 1000 true labels"] {
         assert!(listed.contains(part), "{part} is missing in {listed}");
     }
     assert!(listed.lines().all(|line| line.chars().count() <= 110), "{listed}");
+    let one = fine(&["methods", "rolr", "dmlp-naive"]);
+    for part in ["Chen et al., AAAI 2023", "lambda_p = 1.0", "[dmlp-naive]", "true_labels = 1000"] {
+        assert!(one.contains(part) && !one.contains("resnet-18"), "{part} is missing in {one}");
+    }
+    assert!(one.lines().all(|line| line.chars().count() <= 110), "{one}");
+    fails(&["methods", "rolrr"], &["rolrr", "nearest: rolr"]);
     let json: serde_json::Value = serde_json::from_str(&fine(&["methods", "--json"])).unwrap();
     let hosts = json["hosts"].as_array().unwrap();
     assert!(hosts.iter().any(|host| host["id"] == "cross-entropy"));

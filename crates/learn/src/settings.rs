@@ -1,6 +1,7 @@
 //! Settings as tables: what a struct's defaults look like in a recipe, and back.
 
 use crate::nearest::nearest;
+use crate::schedule::Milestone;
 use crate::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,13 +51,38 @@ pub fn require(setting: &'static str, value: f64, fits: bool, wanted: &'static s
 }
 
 /// Refuses a number below 0.
-pub fn require_not_negative(setting: &'static str, value: f64) -> Result<()> {
+pub fn not_negative(setting: &'static str, value: f64) -> Result<()> {
     require(setting, value, value >= 0.0, "must be 0 or larger")
 }
 
+/// Refuses a number that is not above 0.
+pub fn positive(setting: &'static str, value: f64) -> Result<()> {
+    require(setting, value, value > 0.0, "must be above 0")
+}
+
 /// Refuses a number outside [0, 1].
-pub fn require_share(setting: &'static str, value: f64) -> Result<()> {
+pub fn share(setting: &'static str, value: f64) -> Result<()> {
     require(setting, value, (0.0..=1.0).contains(&value), "must be in [0, 1]")
+}
+
+/// Refuses a number outside [0, 1).
+pub fn below_1(setting: &'static str, value: f64) -> Result<()> {
+    require(setting, value, (0.0..1.0).contains(&value), "must be in [0, 1)")
+}
+
+/// Refuses a number outside (0, 1].
+pub fn positive_share(setting: &'static str, value: f64) -> Result<()> {
+    require(setting, value, value > 0.0 && value <= 1.0, "must be above 0 and at most 1")
+}
+
+/// Refuses none.
+pub fn at_least_1(setting: &'static str, value: usize) -> Result<()> {
+    require(setting, value as f64, value >= 1, "must be at least 1")
+}
+
+/// Refuses an epoch or share that cannot be.
+pub fn milestone(setting: &'static str, value: Milestone) -> Result<()> {
+    Ok(value.check(setting)?)
 }
 
 #[cfg(test)]

@@ -1,106 +1,45 @@
 //! ANNE (Cordeiro and Carneiro, Pattern Recognition 2025): clean samples by adaptive neighbours and class directions, on SSR+.
 //!
-//! One network is asked again before every epoch. From a scan, with $z_i$ the features scaled to length 1, $p_i$ the
-//! probabilities and $s_i = \max_c p_{ic}$ ([`adaptive`](crate::kit::adaptive)):
+//! $L = \mathrm{CE}(\mathrm{MixUp}(x, e(y'))) - \lambda_{fc} \cos(h(g(f(x^s))), \mathrm{sg}[g(f(x^w))])$: clean samples $x$ under labels
+//! $y'$, all samples in a weak and a strong view. [`crate::kit::adaptive`] says from a scan before the epoch who is clean. Plug-ins attach
+//! to $f(x^s)$: unmixed, all samples.
 //!
-//! 1. $y'_i = \arg\max_c p_{ic}$ if $s_i > \gamma_r$, else the given label $\tilde y_i$; nothing is remembered from before.
-//! 2. Confidences $s$ fall into four groups, $G_1$ the most confident.
-//! 3. $G_1, G_2$: clean if the posterior of alignment with the direction of class $y'_i$ is above $\gamma_e$.
-//! 4. $G_3, G_4$: clean if, among $K_i$ nearest samples, $y'_i$ has at least $\theta_s$ of the winner's vote, $K_i$ from the
-//!    density around the sample and its group's least number.
-//!
-//! In warm-up, step 4 judges everyone, with the largest $K$. A batch is of clean samples (every class of $y'$ as often as the
-//! largest) in two strong views, and of all samples in a weak one $x^w$ and a strong one $x^s$:
-//!
-//! $$ L = \mathrm{CE}(\mathrm{MixUp}(x, e(y'))) - \lambda_{fc} \cos(h(g(f(x^s))), \mathrm{sg}[g(f(x^w))]), $$
-//!
-//! $f$ the features, $g$ the projection, $h$ the prediction head, sg a constant. MixUp has $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$, at
-//! least 1/2. Plug-ins attach to $f(x^s)$: unmixed, all samples.
-//!
-//! **Ledger.** Target: the given label where it is held to be clean, else $p_i$. Clean probability of the given label: the
-//! posterior (step 3), or its vote by the winner's (step 4); $p_i(\tilde y_i)$ if it was replaced.
-//!
-//! # Where this differs from the authors' code
-//! A vote has at most $N / C$ neighbours (but at least 5): more would be strangers. If nobody is clean the vote judges everyone;
-//! if nobody still is, an epoch has the consistency alone. Which samples of small classes are shown once more often moves
-//! on with the epochs. Feature vectors have the strong view instead of AutoAugment, and a rate of 0.05.
+//! Equations, settings and departures: docs/book/methods/anne.md.
 
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
-    Tap, Turn,
-};
+use super::prelude::*;
 use crate::kit::adaptive::{Rule, Selection};
 use crate::kit::loss::{negative_cosine, one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
-use crate::ledger;
-use crate::nets::{Heads, Network, Pass, Projection, Samples};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::require;
-use crate::trainer::Scene;
-use crate::{Result, settings};
+use crate::nets::{Network, Pass};
 use burn::tensor::Tensor;
 use negscale_data::loader::Until;
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
     id: "anne",
     about: "clean samples by class directions and adaptive neighbours; relabelling; consistency of all samples",
     paper: "Cordeiro and Carneiro, Pattern Recognition 2025",
-    provenance: Provenance::PaperAndCode,
+    provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: Some(Projection::NormRelu), prediction: true },
     judges: Judges::First,
     beliefs: Beliefs::Own,
     cost: "11 + neighbours",
-    settings: || settings::table(&Settings::default()),
-    meanings: &[
-        ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
-        ("warm_up", "epochs in which neighbours alone choose, or their share of all epochs"),
-        ("relabel", "whether confident predictions replace labels"),
-        ("gamma_r", "confidence above which they do"),
-        ("gamma_e", "posterior above which a confident sample is clean"),
-        ("theta_s", "share of the winner's vote that the label of a clean sample has"),
-        ("fewest", "least number of neighbours asked, by group, the most confident first"),
-        ("ceiling", "most neighbours asked"),
-        ("alpha", "both parameters of MixUp's Beta distribution; 0: no MixUp"),
-        ("lambda_fc", "weight of the consistency of features"),
-        ("scan_view", "view in which samples are judged: weak (authors' code) or plain"),
-        ("scan_every", "samples are judged every so many epochs"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Anne::new(settings::read("anne", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Anne::new(read("anne", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    pub protocol: Protocol,
-    pub warm_up: Milestone,
-    #[serde(flatten)]
-    pub rule: Rule,
-    pub alpha: f64,
-    pub lambda_fc: f64,
-    pub scan_view: View,
-    pub scan_every: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            warm_up: Milestone::Share(0.1),
-            rule: Rule::default(),
-            alpha: 4.0,
-            lambda_fc: 1.0,
-            scan_view: View::Weak,
-            scan_every: 1,
-        }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over rule: Rule;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs in which neighbours alone choose, or their share of all epochs";
+    alpha: f64 = 4.0 => not_negative, "both parameters of MixUp's Beta distribution; 0: no MixUp";
+    lambda_fc: f64 = 1.0 => not_negative, "weight of the consistency of features";
+    scan_view: View = View::Weak, "view in which samples are judged: weak (authors' code) or plain";
+    scan_every: usize = 1 => at_least_1, "samples are judged every so many epochs";
 }
 
 impl Settings {
@@ -111,12 +50,8 @@ impl Settings {
             (self.rule.gamma_r, self.rule.gamma_e, self.warm_up) =
                 (gamma_r, gamma_e, Milestone::Share(warm_up));
         }
-        self.warm_up.check("warm_up")?;
         self.rule.check()?;
-        require("alpha", self.alpha, self.alpha >= 0.0, "must be 0 or larger")?;
-        require("lambda_fc", self.lambda_fc, self.lambda_fc >= 0.0, "must be 0 or larger")?;
-        let every = self.scan_every;
-        require("scan_every", every as f64, every >= 1, "must be at least 1")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -137,12 +72,7 @@ fn tuned(facts: &Facts) -> (f64, f64, f64) {
 fn regime(kind: Kind) -> Regime {
     let lr = if kind == Kind::Images { 0.02 } else { 0.05 };
     let schedule = Shape::Cosine { period: None, floor: 0.02, per_step: false };
-    Regime {
-        epochs: 20,
-        batch: 128,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    Regime::new(128, Sgd { lr, ..Sgd::default() }, schedule)
 }
 
 /// $-\cos(h(g(f^s)), \mathrm{sg}[g(f^w)])$, mean over samples; `weak` and `strong` are features.
@@ -231,12 +161,7 @@ impl Host for Anne {
         let weak = team.train(0, &all.views[0])?;
         let strong = team.train(0, &all.views[1])?;
         let same = consistency(team.net(0), weak.features, strong.features.clone(), &team.next_pass(0))?;
-        let tap = Tap {
-            features: strong.features,
-            logits: strong.logits,
-            given: all.given.clone(),
-            believed: Some(believed(&all.samples)),
-        };
+        let tap = Tap::new(strong, all.given.clone()).believing(believed(&all.samples));
         let weighted = same.clone() * self.settings.lambda_fc;
         let objective = match fit {
             Some(fit) => Objective::new(fit.clone() + weighted).with_term("fit", &fit),

@@ -15,6 +15,8 @@ pub enum Provenance {
     Standard,
     /// The paper and its authors' code.
     PaperAndCode,
+    /// Its authors' code alone: the paper's text was not at hand.
+    Code,
     /// Pieced together from an abstract and published numbers: our own reading.
     Reconstruction,
 }
@@ -91,6 +93,12 @@ pub enum Protocol {
     Tuned,
 }
 
+impl Protocol {
+    /// The meaning of the setting, for cards.
+    pub(super) const MEANING: &str =
+        "blind: one setting for all noise; tuned: the published one for the noise at hand";
+}
+
 /// How a method is trained unless told otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regime {
@@ -104,40 +112,102 @@ pub struct Regime {
     pub schedule: Schedule,
 }
 
+impl Regime {
+    /// Twenty epochs.
+    pub fn new(batch: usize, optimiser: impl Into<Rule>, schedule: impl Into<Schedule>) -> Self {
+        Self { epochs: 20, batch, optimiser: optimiser.into(), schedule: schedule.into() }
+    }
+}
+
 /// A setting and what it means.
 pub type Meaning = (&'static str, &'static str);
 
-/// Settings of a method, each in one line: name, type, default and what it means.
+/// Settings of a method, each in one line: name, type, default, a check ([`crate::settings`]) if any, and what it means. They may lie over
+/// settings that methods share, whose names and meanings come first.
 ///
-/// Makes the struct `Settings` with its defaults, and `MEANINGS` for the card.
+/// Makes the struct with its defaults, `MEANINGS` for the card, and `check`, which refuses what is out of range among its own.
 macro_rules! settings {
-    ($($name:ident: $kind:ty = $default:expr, $meaning:literal;)+) => {
-        /// Settings of the method.
+    (@start $Base:ty) => { <$Base>::default() };
+    (@start $Base:ty, $start:expr) => { $start };
+    (
+        $(#[$about:meta])*
+        $Name:ident $(over $base:ident: $Base:ty $(= $start:expr)?),*;
+        $($name:ident: $kind:ty = $default:expr $(=> $check:path)?, $meaning:expr;)*
+    ) => {
+        $(#[$about])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(default)]
-        pub struct Settings {
-            $(#[doc = $meaning] pub $name: $kind,)+
+        #[allow(missing_docs)] // MEANINGS says what they mean
+        pub struct $Name {
+            $(#[serde(flatten)] pub $base: $Base,)*
+            $(pub $name: $kind,)*
         }
 
-        impl Default for Settings {
+        impl Default for $Name {
             fn default() -> Self {
-                Self { $($name: $default),+ }
+                Self {
+                    $($base: $crate::hosts::card::settings!(@start $Base $(, $start)?),)*
+                    $($name: $default,)*
+                }
             }
         }
 
-        /// What each setting means.
-        pub const MEANINGS: &[$crate::hosts::Meaning] = &[$((stringify!($name), $meaning)),+];
+        impl $Name {
+            const PARTS: &'static [&'static [$crate::hosts::Meaning]] =
+                &[$(<$Base>::MEANINGS,)* &[$((stringify!($name), $meaning)),*]];
+
+            /// What each setting means.
+            pub const MEANINGS: &'static [$crate::hosts::Meaning] =
+                &$crate::hosts::card::join::<{ $crate::hosts::card::count($Name::PARTS) }>($Name::PARTS);
+
+            /// Refuses what is out of range.
+            #[allow(dead_code)] // where there is nothing to refuse
+            pub(super) fn check(&self) -> $crate::Result<()> {
+                $($($check(stringify!($name), self.$name)?;)?)*
+                Ok(())
+            }
+        }
     };
 }
 pub(super) use settings;
 
-/// Meanings of a method's settings, and of those of a method over it.
-pub(super) const fn join<const N: usize>(base: &[Meaning], own: &[Meaning]) -> [Meaning; N] {
+/// State and restoration of a host that has nothing to keep but what a part of it keeps.
+macro_rules! keeps {
+    ($($part:ident).+) => {
+        fn state(&self) -> State {
+            self.$($part).+.state()
+        }
+
+        fn restore(&mut self, state: State) -> Result<()> {
+            self.$($part).+.restore(state);
+            Ok(())
+        }
+    };
+}
+pub(super) use keeps;
+
+/// How many meanings there are in all parts.
+pub(super) const fn count(parts: &[&[Meaning]]) -> usize {
+    let (mut all, mut part) = (0, 0);
+    while part < parts.len() {
+        all += parts[part].len();
+        part += 1;
+    }
+    all
+}
+
+/// Meanings of all parts, one after the other.
+pub(super) const fn join<const N: usize>(parts: &[&[Meaning]]) -> [Meaning; N] {
     let mut all = [("", ""); N];
-    let mut at = 0;
-    while at < N {
-        all[at] = if at < base.len() { base[at] } else { own[at - base.len()] };
-        at += 1;
+    let (mut at, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut inside = 0;
+        while inside < parts[part].len() {
+            all[at] = parts[part][inside];
+            inside += 1;
+            at += 1;
+        }
+        part += 1;
     }
     all
 }

@@ -1,35 +1,20 @@
-//! CCL (Collaborative Cross Learning, Fan and Li, AAAI 2025), **a reconstruction**: RoLR's refurbished labels, with relations learnt from
-//! embeddings across views and across models.
+//! CCL (Fan and Li, AAAI 2025), **a reconstruction**: RoLR's refurbished labels, with relations learnt from embeddings.
 //!
-//! Warm-up, clean probabilities $w$, guesses $q$, targets $t$ and loss $L_0$ are [`super::rolr`]'s. Each network has besides a projection $g$
-//! (rows of length 1) and $M$ concept vectors $m_k$ of length 1. Confident are the samples $K = \{ i : w_i > \frac12 \}$. Per batch, training a with peer b:
+//! $L = L_0 + \beta_1 L_1 + \beta_2 L_2$: $L_0$ is [`super::rolr`]'s, $L_1$ contrasts concepts across views of confident samples
+//! ([`crate::kit::contrast::column_contrast`]), $L_2$ embeddings across models ([`crate::kit::contrast::cross_info_nce`]). Forms and
+//! numbers are our own: do not present its accuracy as the published method's.
 //!
-//! - **Across views** (SDCL): $r_i = \mathrm{softmax}(g(x_i) \cdot m / 0.1)$ of weak and strong views of those in $K$ with $\max_c q_{ic} > \frac12$; columns,
-//!   one for each concept, are contrasted, and no concept may lie empty:
-//!   $$ L_1 = \text{columns}(R^w, R^s) - H(\overline{r^w}), $$
-//!   left out with fewer than $M$ such samples ([`crate::kit::contrast::column_contrast`]).
-//! - **Across models** (EIA): anchors $g_a(x^s_i)$, keys $g_b(x^w_j)$ without gradients, $P(i)$ the sample itself and, within $K$, all of the
-//!   same $\arg\max t$; $L_2$ is InfoNCE at temperature 0.3 ([`crate::kit::contrast::cross_info_nce`]).
-//! - $L = L_0 + \beta_1 L_1 + \beta_2 L_2$, both weights growing from 0 after warm-up.
-//!
-//! # Where this differs from the paper
-//! Its method section was out of reach. From the abstract and summaries: refurbished labels are kept, concepts are separated by contrast on confident
-//! samples across views, embeddings of two models are contrasted by refurbished labels, the losses are added. Every form and number here is our own.
-//! Do not present its accuracy as the published method's.
+//! Equations, settings and departures: docs/book/methods/ccl.md.
 
-use super::refurbished::{Refurbished, Refurbishing, meanings};
+use super::prelude::*;
+use super::refurbished::{Refurbished, Refurbishing};
 use super::rolr;
-use super::{Batch, Beliefs, Card, Facts, Host, Judges, Objective, Plan, Provenance, State, Tap};
 use crate::kit::contrast::{column_contrast, cross_info_nce, normalise_rows, positives_by_class};
 use crate::kit::loss::{negative_entropy_of_mean, ramp};
-use crate::nets::{Heads, Pass, Projection};
-use crate::schedule::Milestone;
-use crate::settings::require;
-use crate::trainer::{Scene, values};
-use crate::{Result, settings};
+use crate::kit::rows::places;
+use crate::nets::Pass;
+use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
-use burn::tensor::{Int, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -42,61 +27,28 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "30",
-    settings: || settings::table(&Settings::default()),
-    meanings: meanings![
-        ("beta_1", "weight of the contrast of concepts across views"),
-        ("beta_2", "weight of the contrast of embeddings across models"),
-        ("ramp", "epochs after warm-up in which these weights grow, or their share of all epochs"),
-        ("concept_temperature", "temperature at which samples are assigned to concepts"),
-        ("model_temperature", "temperature of the contrast across models"),
-        ("confident", "clean probability and guess above which a sample is confident"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime: rolr::regime,
-    build: |table, facts| Ok(Box::new(Ccl::new(settings::read("ccl", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Ccl::new(read("ccl", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub rolr: rolr::Settings,
-    pub beta_1: f64,
-    pub beta_2: f64,
-    pub ramp: Milestone,
-    pub concept_temperature: f64,
-    pub model_temperature: f64,
-    pub confident: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            rolr: rolr::Settings::default(),
-            beta_1: 1.0,
-            beta_2: 1.0,
-            ramp: Milestone::Share(0.2),
-            concept_temperature: 0.1,
-            model_temperature: 0.3,
-            confident: 0.5,
-        }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over rolr: rolr::Settings;
+    beta_1: f64 = 1.0 => not_negative, "weight of the contrast of concepts across views";
+    beta_2: f64 = 1.0 => not_negative, "weight of the contrast of embeddings across models";
+    ramp: Milestone = Milestone::Share(0.2) => milestone, "epochs after warm-up in which these weights grow, or their share of all epochs";
+    concept_temperature: f64 = 0.1 => positive, "temperature at which samples are assigned to concepts";
+    model_temperature: f64 = 0.3 => positive, "temperature of the contrast across models";
+    confident: f64 = 0.5 => below_1, "clean probability and guess above which a sample is confident";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.rolr = self.rolr.checked(facts)?;
-        self.ramp.check("ramp")?;
-        for (name, value) in [("beta_1", self.beta_1), ("beta_2", self.beta_2)] {
-            require(name, value, value >= 0.0, "must be 0 or larger")?;
-        }
-        let temperatures = [self.concept_temperature, self.model_temperature];
-        for (name, value) in ["concept_temperature", "model_temperature"].into_iter().zip(temperatures) {
-            require(name, value, value > 0.0, "must be above 0")?;
-        }
-        require("confident", self.confident, (0.0..1.0).contains(&self.confident), "must be in [0, 1)")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -121,13 +73,11 @@ impl Ccl {
     }
 
     /// Which samples are confident: by clean probability, and by the guess too.
-    fn confident(&self, clean: &[f32], guess: Tensor<2>) -> Result<(Vec<bool>, Vec<i64>)> {
+    fn confident(&self, clean: &[f32], guess: Tensor<2>) -> Result<(Vec<bool>, Vec<usize>)> {
         let is_sure = |p: f32| f64::from(p) > self.settings.confident;
         let trusted: Vec<bool> = clean.iter().map(|&w| is_sure(w)).collect();
         let largest = values(guess.max_dim(1))?;
-        let both =
-            (0i64..).zip(trusted.iter().zip(largest)).filter(|(_, (trusted, q))| **trusted && is_sure(*q));
-        let both = both.map(|(i, _)| i).collect();
+        let both = (0..trusted.len()).filter(|&i| trusted[i] && is_sure(largest[i])).collect();
         Ok((trusted, both))
     }
 }
@@ -154,15 +104,16 @@ impl Host for Ccl {
         let project = |net: usize, features: Tensor<2>| -> Result<Tensor<2>> {
             Ok(normalise_rows(team.net(net).project(features, &Pass::evaluate())?))
         };
-        let (weak, anchors) = (project(net, weak.features)?, project(net, strong.features.clone())?);
+        let anchors = project(net, strong.features.clone())?;
         let clean = self.base.peers.word(peer, &batch.samples);
         let (trusted, confident) = self.confident(&clean, guess)?;
         let t = scene.epoch.number as f64 + batch.step as f64 / batch.steps.max(1) as f64;
         let weight = |beta| ramp(t, self.base.warm_up as f64, self.ramp as f64, beta);
-        let concepts = normalise_rows(team.net(net).concepts()?);
+        let concepts = team.net(net).concepts()?;
         if confident.len() >= concepts.dims()[0] {
-            let rows = TensorData::new(confident.clone(), [confident.len()]);
-            let rows = Tensor::<1, Int>::from_data(rows, &weak.device());
+            // Not before: of what is not used here, the tape would keep every batch.
+            let (weak, concepts) = (project(net, weak.features)?, normalise_rows(concepts));
+            let rows = places(&confident, &weak.device());
             let assign = |g: Tensor<2>| {
                 g.select(0, rows.clone()).matmul(concepts.clone().transpose())
                     / self.settings.concept_temperature
@@ -171,21 +122,13 @@ impl Host for Ccl {
             objective.loss = objective.loss + across_views.clone() * weight(self.settings.beta_1);
             objective = objective.with_term("across views", &across_views);
         }
-        let keys = project(peer, said.features)?.detach();
+        let keys = normalise_rows(team.watch_projection(peer, said.features)?);
         let alike = positives_by_class(&believed, &trusted);
         let across_models = cross_info_nce(anchors, keys, &alike, self.settings.model_temperature);
         objective.loss = objective.loss + across_models.clone() * weight(self.settings.beta_2);
-        let (features, logits, given) = (strong.features, strong.logits, batch.given.clone());
-        let tap = Tap { features, logits, given, believed: Some(believed) };
+        let tap = Tap::new(strong, batch.given.clone()).believing(believed);
         Ok(objective.with_term("across models", &across_models).with_tap(tap))
     }
 
-    fn state(&self) -> State {
-        self.base.peers.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.base.peers.restore(state);
-        Ok(())
-    }
+    keeps!(base.peers);
 }

@@ -1,113 +1,51 @@
 //! Co-learning (Tan et al., ACM MM 2021): a classifier on noisy labels inherits structure from a head that sees no labels.
 //!
-//! One encoder $h$ with a projection $g$ and a classifier $z$. Per batch two steps, with one view $x^w$ (a part of any size) and two
-//! with changed colours:
+//! Per batch two steps: the classifier alone ([`crate::kit::structure`]), by an optimiser of its own (`prelude`); then everything by
+//! $L = \mathrm{CE}(\mathrm{MixUp}(x^w, \tilde y)) + \lambda_{con}\, L_{con}$ ([`crate::kit::contrast::nt_xent`]). Plug-ins attach to the
+//! features of $x^w$ from the first step, whose encoder is still that of the second.
 //!
-//! 1. the classifier alone, by an optimiser of its own: pairs close in $g(x^w)$ shall be close in $z(x^w)$
-//!    ([`structure`]);
-//! 2. everything: $L = \mathrm{CE}(\mathrm{MixUp}(x^w, \tilde y)) + \lambda_{con}\, L_{con}$, $L_{con}$ the contrast of the projections of the
-//!    other two ([`nt_xent`]).
-//!
-//! MixUp has one $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$ per batch, not cut at 1/2. Nobody is left out and nothing relabelled: the
-//! method says nothing of its own about labels. Plug-ins attach to $h(x^w)$ of step 1, whose encoder is still that of step 2.
-//!
-//! # Where this differs from the authors' code
-//! A forward pass of theirs that is not used is left out. All epochs are trained (there: one less), and all of the test set is scored.
+//! Equations, settings and departures: docs/book/methods/co-learning.md.
 
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime, Tap, Turn,
-};
+use super::prelude::*;
 use crate::kit::contrast::nt_xent;
 use crate::kit::loss::{one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use crate::kit::structure::structure;
-use crate::nets::{Heads, Projection};
 use crate::optim::Adam;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::require;
-use crate::trainer::Scene;
-use crate::{Result, settings};
 use burn::tensor::Tensor;
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
     id: "co-learning",
     about: "a classifier on labels as given, its structure from a contrastive head that sees none",
     paper: "Tan et al., ACM MM 2021",
-    provenance: Provenance::PaperAndCode,
+    provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: Some(Projection::Square), prediction: false },
     judges: Judges::First,
     beliefs: Beliefs::Predictions,
     cost: "10",
-    settings: || settings::table(&Settings::default()),
-    meanings: &[
-        ("alpha", "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp"),
-        ("temperature", "temperature of the contrast"),
-        ("lambda_con", "weight of the contrast"),
-        ("lambda_str", "weight of the structure, in the classifier's own step; 0: no such step"),
-        ("freedom", "degrees of freedom of a Student-t kernel for the structure; 0: exponential kernel"),
-        ("view", "view that is classified"),
-        ("contrast_view", "view that is contrasted, drawn twice"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(CoLearning::new(settings::read("co-learning", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(CoLearning::new(read("co-learning", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    pub alpha: f64,
-    pub temperature: f64,
-    pub lambda_con: f64,
-    pub lambda_str: f64,
-    pub freedom: f64,
-    pub view: View,
-    pub contrast_view: View,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            alpha: 5.0,
-            temperature: 0.5,
-            lambda_con: 1.0,
-            lambda_str: 1.0,
-            freedom: 0.0,
-            view: View::Zoom,
-            contrast_view: View::Contrast,
-        }
-    }
-}
-
-impl Settings {
-    /// The settings themselves, if all are in range.
-    pub fn checked(self) -> Result<Self> {
-        require("temperature", self.temperature, self.temperature > 0.0, "must be above 0")?;
-        for (name, value) in [
-            ("alpha", self.alpha),
-            ("lambda_con", self.lambda_con),
-            ("lambda_str", self.lambda_str),
-            ("freedom", self.freedom),
-        ] {
-            require(name, value, value >= 0.0, "must be 0 or larger")?;
-        }
-        Ok(self)
-    }
+settings! {
+    /// Settings of the method.
+    Settings;
+    alpha: f64 = 5.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
+    temperature: f64 = 0.5 => positive, "temperature of the contrast";
+    lambda_con: f64 = 1.0 => not_negative, "weight of the contrast";
+    lambda_str: f64 = 1.0 => not_negative, "weight of the structure, in the classifier's own step; 0: no such step";
+    freedom: f64 = 0.0 => not_negative, "degrees of freedom of a Student-t kernel for the structure; 0: exponential kernel";
+    view: View = View::Zoom, "view that is classified";
+    contrast_view: View = View::Contrast, "view that is contrasted, drawn twice";
 }
 
 /// Adam at a constant rate for two fifths, then down to zero with little momentum.
 fn regime(_: Kind) -> Regime {
-    Regime {
-        epochs: 20,
-        batch: 128,
-        optimiser: Adam::default().into(),
-        schedule: Shape::Linear { start: Milestone::Share(0.4), momentum: Some(0.1) }.into(),
-    }
+    Regime::new(128, Adam::default(), Shape::Linear { start: Milestone::Share(0.4), momentum: Some(0.1) })
 }
 
 struct CoLearning {
@@ -119,25 +57,20 @@ struct CoLearning {
 
 impl CoLearning {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
-        Ok(Self { settings: settings.checked()?, batch: facts.batch, seen: None })
+        settings.check()?;
+        Ok(Self { settings, batch: facts.batch, seen: None })
     }
 }
 
 impl Host for CoLearning {
     fn plan(&mut self, _: &mut Scene) -> Result<Plan> {
         let Settings { view, contrast_view, .. } = self.settings;
-        Ok(Plan::new(vec![Turn {
-            trains: vec![0],
-            views: vec![view, contrast_view, contrast_view],
-            unlabelled_views: None,
-            order: Order::Shuffled { passes: 1 },
-            batch: self.batch,
-            drop_last: true,
-        }]))
+        Ok(Plan::alone(vec![view, contrast_view, contrast_view], self.batch))
     }
 
     fn prelude(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Option<Objective>> {
-        let (team, Settings { lambda_str, freedom, .. }) = (scene.team, self.settings);
+        let Settings { lambda_str, freedom, .. } = self.settings;
+        let team = scene.team;
         if lambda_str == 0.0 && !scene.tapped {
             return Ok(None);
         }
@@ -155,7 +88,8 @@ impl Host for CoLearning {
     }
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
-        let (team, Settings { alpha, temperature, lambda_con, .. }) = (scene.team, self.settings);
+        let Settings { alpha, temperature, lambda_con, .. } = self.settings;
+        let team = scene.team;
         let net = team.net(0);
         let mut projected = Vec::new();
         for view in &batch.views[1..] {
@@ -173,7 +107,7 @@ impl Host for CoLearning {
             None => objective,
             Some(features) => {
                 let logits = net.classify(features.clone(), &team.next_pass(0));
-                objective.with_tap(Tap { features, logits, given: batch.given.clone(), believed: None })
+                objective.with_tap(Tap::new(Output { features, logits }, batch.given.clone()))
             }
         })
     }

@@ -1,27 +1,15 @@
 //! Co-teaching (Han et al., NeurIPS 2018): each network learns from the samples that its peer finds easy.
 //!
-//! Both see the same batch of $B$. With $\ell^a_i, \ell^b_i$ the cross-entropy of sample $i$ by networks a and b, and $I_a, I_b$ the
-//! $n = \lfloor (1 - R) B \rfloor$ samples of smallest $\ell^a$ and of smallest $\ell^b$:
+//! $L_a = \frac1n \sum_{i \in I_b} \ell^a_i$ and $L_b = \frac1n \sum_{i \in I_a} \ell^b_i$, $I$ the $n = \lfloor (1 - R) B \rfloor$ samples
+//! of smallest loss by each network. The share to forget, $R$, grows from 0 to the noise rate ([`crate::kit::small_loss`]). Parameters are
+//! apart: a step along $L_a + L_b$ is a step of each.
 //!
-//! $$ L_a = \frac1n \sum_{i \in I_b} \ell^a_i, \qquad L_b = \frac1n \sum_{i \in I_a} \ell^b_i. $$
-//!
-//! The share to forget, $R$, grows from 0 to the noise rate: see [`crate::kit::small_loss`]. The exchange is the point: an error in
-//! the choice of one network is not what that network itself learns next. The probability that a label is clean is the share of the
-//! two networks that keep it, in a running mean over epochs.
-//!
-//! # Where this differs from the paper
-//! The noise rate is an oracle in the paper; here it is [estimated](super::Rate) unless told otherwise. The ramp is one of
-//! 5 epochs (10 of 200 in the paper). Authors' code trains from its epoch 1 on, so that its first epoch already forgets a ninth of the rate;
-//! here the first forgets nothing. It divides the mean over kept samples by their number once more, which Adam hides; here it is the
-//! plain mean. The step is one along $L_a + L_b$: parameters are apart, so this is a step of each.
+//! Equations, settings and departures: docs/book/methods/co-teaching.md.
 
 use super::easy::{self, EasySettings, Forget};
-use super::{Batch, Beliefs, Card, Facts, Host, Judges, Objective, Plan, Provenance, Rate, State};
+use super::prelude::*;
 use crate::kit::loss::cross_entropy_rows;
 use crate::kit::small_loss::{easiest, mean_of};
-use crate::nets::Heads;
-use crate::trainer::{Scene, values};
-use crate::{Result, settings};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -34,16 +22,10 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Predictions,
     cost: "6",
-    settings: || settings::table(&EasySettings::default()),
-    meanings: &[
-        EasySettings::PROTOCOL,
-        Rate::MEANING,
-        EasySettings::RAMP,
-        EasySettings::EXPONENT,
-        EasySettings::VIEW,
-    ],
+    settings: || table(&EasySettings::default()),
+    meanings: EasySettings::MEANINGS,
     regime: |kind| easy::regime(kind, 0.03),
-    build: |table, facts| Ok(Box::new(CoTeaching::new(settings::read("co-teaching", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(CoTeaching::new(read("co-teaching", table)?, facts)?)),
 };
 
 struct CoTeaching {
@@ -80,12 +62,5 @@ impl Host for CoTeaching {
         Ok(easy::tapped(objective, outputs, given))
     }
 
-    fn state(&self) -> State {
-        self.forget.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.forget.restore(&state);
-        Ok(())
-    }
+    keeps!(forget);
 }

@@ -10,53 +10,22 @@
 //! the others too.
 
 use super::divided::{Divided, Taught};
-use super::{Batch, Facts, Kind, Objective, Part, Protocol, Regime, SemiSettings, Tap};
-use crate::Result;
+use super::prelude::*;
+use super::{Part, SemiSettings};
 use crate::kit::contrast::nt_xent;
 use crate::kit::target::co_guess;
-use crate::nets::Output;
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::require;
-use crate::trainer::Scene;
 use burn::tensor::Tensor;
-use negscale_data::View;
-use serde::{Deserialize, Serialize};
 
 /// How many of the views are weak; as many strong ones follow.
 const WEAK: usize = 2;
 
-/// Settings that UNICON and CrossSplit share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the cards say what they mean
-pub struct ContrastSettings {
-    #[serde(flatten)]
-    pub semi: SemiSettings,
-    pub lambda_c: f64,
-    pub contrast_temperature: f64,
-    pub tap_unlabelled: bool,
+settings! {
+    /// Settings that UNICON and CrossSplit share.
+    ContrastSettings over semi: SemiSettings = SemiSettings { lambda_u: 30.0, ..SemiSettings::default() };
+    lambda_c: f64 = 0.025 => not_negative, "weight of the contrast between strong views of unlabelled samples";
+    contrast_temperature: f64 = 0.05 => positive, "temperature of that contrast";
+    tap_unlabelled: bool = false, "whether plug-ins see unlabelled samples too";
 }
-
-impl Default for ContrastSettings {
-    fn default() -> Self {
-        let semi = SemiSettings { lambda_u: 30.0, ..SemiSettings::default() };
-        Self { semi, lambda_c: 0.025, contrast_temperature: 0.05, tap_unlabelled: false }
-    }
-}
-
-/// Meanings of a method's own settings, after those of [`ContrastSettings`].
-macro_rules! contrast_meanings {
-    ($($own:expr),* $(,)?) => {
-        super::divided::meanings![
-            ("lambda_c", "weight of the contrast between strong views of unlabelled samples"),
-            ("contrast_temperature", "temperature of that contrast"),
-            ("tap_unlabelled", "whether plug-ins see unlabelled samples too"),
-            $($own),*
-        ]
-    };
-}
-pub(super) use contrast_meanings;
 
 impl ContrastSettings {
     /// The settings, if all are in range. Tuned, there is a `penalty` on confidence in warm-up under asymmetric noise: the one
@@ -68,9 +37,7 @@ impl ContrastSettings {
             self.semi.confidence_penalty = if is_asym { penalty } else { 0.0 };
         }
         self.semi = self.semi.in_range(facts)?;
-        let temperature = self.contrast_temperature;
-        require("contrast_temperature", temperature, temperature > 0.0, "must be above 0")?;
-        require("lambda_c", self.lambda_c, self.lambda_c >= 0.0, "must be 0 or larger")?;
+        self.check()?;
         Ok(self)
     }
 }

@@ -1,21 +1,12 @@
 //! Cross-entropy on the labels as given: what everybody does who does not know that labels are wrong.
 //!
-//! $L = -\frac{1}{B}\sum_i \log p(\tilde y_i \mid x_i)$, $\tilde y_i$ the given label, $x_i$ a weak view of sample $i$.
+//! $L = -\frac{1}{B}\sum_i \log p(\tilde y_i \mid x_i)$, $\tilde y_i$ the given label, $x_i$ a weak view of sample $i$. It says nothing of
+//! its own about labels.
 //!
-//! It says nothing of its own about labels: which ones are wrong is read off its losses (mixture of two Gaussians), what
-//! they should be off its predictions.
+//! Equations, settings and departures: docs/book/methods/cross-entropy.md.
 
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime, Tap, Turn,
-};
+use super::prelude::*;
 use crate::kit::loss::cross_entropy;
-use crate::nets::Heads;
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::trainer::Scene;
-use crate::{Result, settings};
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -28,36 +19,25 @@ pub const CARD: Card = Card {
     judges: Judges::First,
     beliefs: Beliefs::Predictions,
     cost: "3",
-    settings: || settings::table(&Settings::default()),
-    meanings: &[("view", "how samples are shown in training: plain, weak, strong, ...")],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(CrossEntropy::new(settings::read("cross-entropy", table)?, facts))),
+    build: |table, facts| {
+        Ok(Box::new(CrossEntropy { settings: read("cross-entropy", table)?, batch: facts.batch }))
+    },
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// How samples are shown in training.
-    pub view: View,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { view: View::Weak }
-    }
+settings! {
+    /// Settings of the method.
+    Settings;
+    view: View = View::Weak, "how samples are shown in training: plain, weak, strong, ...";
 }
 
 /// As the reference code of CIFAR-N has it, with a tenth of the epochs; a network without norms wants smaller steps.
 pub(super) fn regime(kind: Kind) -> Regime {
     let lr = if kind == Kind::Images { 0.1 } else { 0.02 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.6)], factor: 0.1 };
-    Regime {
-        epochs: 10,
-        batch: 128,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    Regime { epochs: 10, ..Regime::new(128, Sgd { lr, ..Sgd::default() }, schedule) }
 }
 
 struct CrossEntropy {
@@ -65,29 +45,14 @@ struct CrossEntropy {
     batch: usize,
 }
 
-impl CrossEntropy {
-    fn new(settings: Settings, facts: &Facts) -> Self {
-        Self { settings, batch: facts.batch }
-    }
-}
-
 impl Host for CrossEntropy {
     fn plan(&mut self, _: &mut Scene) -> Result<Plan> {
-        Ok(Plan::new(vec![Turn {
-            trains: vec![0],
-            views: vec![self.settings.view],
-            unlabelled_views: None,
-            order: Order::Shuffled { passes: 1 },
-            batch: self.batch,
-            drop_last: true,
-        }]))
+        Ok(Plan::alone(vec![self.settings.view], self.batch))
     }
 
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective> {
         let out = scene.team.train(0, &batch.views[0])?;
         let loss = cross_entropy(out.logits.clone(), &batch.given);
-        let tap =
-            Tap { features: out.features, logits: out.logits, given: batch.given.clone(), believed: None };
-        Ok(Objective::new(loss).with_tap(tap))
+        Ok(Objective::new(loss).with_tap(Tap::new(out, batch.given.clone())))
     }
 }

@@ -1,39 +1,19 @@
 //! CrossSplit (Kim et al., ICML 2023): each network sees the labels of one half, and its peer, which never saw them, softens them.
 //!
-//! The samples are cut once into halves $D_a$, $D_b$. Network a has $D_a$ labelled and $D_b$ unlabelled, b the other way round. Nothing is
-//! selected: a label counts as much as the peer agrees with it. Per turn, the peer's $J_i = \mathrm{JSD}(p_b(x_i), e(\tilde y_i))$ on plain samples
-//! ([`crate::kit::jsd`]) gives $J_{min}$ and $J_{max}$ of every class, by given label. Per batch, with two weak and two strong views:
+//! $t_x = [\, \beta q + (1 - \beta)\, e(\tilde y) \,]_T$, $q$ the peer's prediction, $\beta$ by where its divergence from the label lies
+//! among those of the class ([`crate::kit::jsd`]); then the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
+//! The peer judges labels before each network's turn. Plug-ins have a pass of their own.
 //!
-//! - $q = \frac12 (p_b(x^{w1}) + p_b(x^{w2}))$ and $w = \mathrm{clip}\big((\mathrm{JSD}(e(\tilde y), q) - J_{min}[\tilde y]) / (J_{max}[\tilde y] - J_{min}[\tilde y])\big)$;
-//! - $\beta = \gamma (w - \frac12) + \frac12$, $\gamma$ 0.6 in the first $2 \delta$ epochs after warm-up, 0.8 up to $3 \delta$, then 1;
-//! - $t_x = [\, \beta q + (1 - \beta)\, e(\tilde y) \,]_T$ and $t_u = [\, \frac12 (p_a(u^{w1}) + p_a(u^{w2})) \,]_T$;
-//! - the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
-//!
-//! **Ledger.** Clean probability: $1 - w$ of the plain sample, by the network that never saw its label (both networks' mean with
-//! `split = "none"`). Targets: $t_x$; where the peer's word weighs more than the label, $q$.
-//!
-//! # Where this differs from paper and code
-//! The authors' code builds its loaders from all samples, so that both networks see all labels: `split = "none"`. The paper's halves are the
-//! default, and then each network warms up on its own half too (the code: on all). Of $\lambda_u$, warm-up and $\delta$ the published
-//! numbers are for 300 epochs; here the latter two are shares. The code keeps the best epoch.
+//! Equations, settings and departures: docs/book/methods/crosssplit.md.
 
-use super::contrasted::{self, Contrasted, contrast_meanings, tap};
+use super::ContrastSettings;
+use super::contrasted::{self, Contrasted, tap};
 use super::divided::Taught;
 use super::halves::prefer;
 pub use super::halves::{Split, gamma};
-use super::{
-    Batch, Beliefs, Card, ContrastSettings, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime,
-    State,
-};
+use super::prelude::*;
 use crate::kit::jsd::{class_ranges, label_jsds, place, soften};
 use crate::kit::target::{co_guess, refine};
-use crate::ledger::Samples;
-use crate::nets::{Heads, Projection};
-use crate::schedule::Milestone;
-use crate::trainer::{Scene, values};
-use crate::{Result, settings};
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -46,46 +26,25 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "17; 32 without the split",
-    settings: || settings::table(&Settings::default()),
-    meanings: contrast_meanings![
-        ("split", "disjoint: a half for each network (paper); none: all samples for both (authors' code)"),
-        (
-            "warm_up_on_all",
-            "whether networks warm up on all labels (authors' code) instead of those they are given"
-        ),
-        (
-            "delta",
-            "epochs, or their share: gamma is 0.6 for two of these after warm-up, 0.8 for one more, then 1"
-        ),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(CrossSplit::new(settings::read("crosssplit", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(CrossSplit::new(read("crosssplit", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub contrast: ContrastSettings,
-    pub split: Split,
-    pub warm_up_on_all: bool,
-    pub delta: Milestone,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let delta = Milestone::Share(10.0 / 300.0);
-        Self { contrast: ContrastSettings::default(), split: Split::Disjoint, warm_up_on_all: false, delta }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over contrast: ContrastSettings;
+    split: Split = Split::Disjoint, "disjoint: a half for each network (paper); none: all samples for both (authors' code)";
+    warm_up_on_all: bool = false, "whether networks warm up on all labels (authors' code) instead of those they are given";
+    delta: Milestone = Milestone::Share(10.0 / 300.0) => milestone, "epochs, or their share: gamma is 0.6 for two of these after warm-up, 0.8 for one more, then 1";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.contrast = self.contrast.checked(facts, 0.1)?;
-        self.delta.check("delta")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -169,7 +128,7 @@ impl Host for CrossSplit {
         let weights = soften(&said, &batch.given, &self.ranges, gamma);
         let mut rows = divided.settle(refine(&weights, &batch.given, q), &mut taught)?;
         prefer(&mut rows, &said, &weights);
-        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
+        scene.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
         let mut given = batch.given.clone();
         if scene.tapped {
             kept.push(team.rehearse(net, &batch.views[0])?);

@@ -1,73 +1,50 @@
 //! DISC (Li et al., CVPR 2023): dynamic instance-specific selection and correction.
 //!
-//! Every sample has thresholds of its own, running means of how sure the network was of it. A label is trusted in a view if its
-//! probability exceeds the threshold; weak and strong view vote. [`crate::kit::threshold`] sorts samples at the end of every epoch, by the
-//! predictions that training itself has made, into clean $C$, hard $H$ and corrected $P$ (with $\hat y$), the rest being left out.
+//! $L = L_C + \lambda_h L_H + L_M$: cross-entropy on clean samples, its generalised form on hard ones, and MixUp among all that are learnt.
+//! [`crate::kit::threshold`] sorts samples between epochs, by the predictions that training itself has made. A batch of which nobody is
+//! learnt changes nothing.
 //!
-//! Warm-up: $L = \mathrm{CE}(z_w, \tilde y) + \mathrm{CE}(z_s, \tilde y)$, both views in one pass. Then, with $M = C \cup H \cup P$,
-//!
-//! $$ L = \frac1B \sum_{v} \Big( \sum_{i \in C} \mathrm{CE}(z_{vi}, \tilde y_i) + \lambda_h \sum_{i \in H} \mathrm{GCE}(z_{vi}, \tilde y_i) \Big)
-//!    + \sum_v \frac{1}{|M|} \sum_{i \in M} \mathrm{CE}(\mathrm{MixUp}_M(x_{vi}, y_i)), $$
-//!
-//! $y_i$ the given label on $C \cup H$ and $\hat y_i$ on $P$; $\mathrm{GCE}(p, y) = (1 - p_y^q) / q$; MixUp within $M$ in passes of its own, with
-//! $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$, at least one half. A batch of which nobody is in $M$ changes nothing.
-//!
-//! **Ledger.** Target: the label on $C$ and $P$, else the mean of both views' predictions. Clean probability: the mean over views of
-//! $p_v(\tilde y) / (p_v(\tilde y) + t_v)$, above one half where both trust the label.
-//!
-//! # Where this differs from the authors' code
-//! The thresholds' momentum is meant for 200 epochs: a run of $E$ has its power $200/E$ (`span`). The strong view is the house's. For more
-//! than 60 % of wrong labels the code changes to Adam with a linear end: settings of the run (`optimiser`, `schedule`), not of the method.
+//! Equations, settings and departures: docs/book/methods/disc.md.
 
-use super::card::settings;
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
-    Tap,
-};
+use super::prelude::*;
 use crate::kit::loss::{cross_entropy, one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use crate::kit::rows::places;
 use crate::kit::target::{insist, paced};
 use crate::kit::threshold::{Rule, Set, Start, Thresholds};
-use crate::ledger;
-use crate::nets::{Heads, Samples};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::{require, require_not_negative, require_share};
-use crate::trainer::{Scene, values};
-use crate::{Result, settings as tables};
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
-use negscale_data::View;
 
 /// The card.
 pub const CARD: Card = Card {
     id: "disc",
     about: "a moving threshold for every sample; two views vote on clean, hard and corrected labels",
     paper: "Li et al., CVPR 2023",
-    provenance: Provenance::PaperAndCode,
+    provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
     judges: Judges::First,
     beliefs: Beliefs::Own,
     cost: "6 + 6 of those learnt",
-    settings: || tables::table(&Settings::default()),
-    meanings: MEANINGS,
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Disc::new(tables::read("disc", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Disc::new(read("disc", table)?, facts)?)),
 };
 
 settings! {
-    protocol: Protocol = Protocol::Blind, "blind: one setting for all noise; tuned: the published one for the noise at hand";
-    warm_up: Milestone = Milestone::Share(0.1), "epochs of cross-entropy on everything, or their share of all epochs";
-    momentum: f64 = 0.99, "share of a threshold that stays from epoch to epoch";
+    /// Settings of the method.
+    Settings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs of cross-entropy on everything, or their share of all epochs";
+    momentum: f64 = 0.99 => share, "share of a threshold that stays from epoch to epoch";
     span: usize = 200, "epochs that momentum is meant for: its power span/epochs is used; 0: momentum itself";
     start: Start = Start::Samples, "thresholds begin at 1/samples (authors' code) or at 1/classes";
-    margin: f64 = 0.5, "how far above its threshold a corrected sample lies";
-    cap: f64 = 0.99, "confidence that is enough for any correction";
-    lambda_h: f64 = 1.0, "weight of the loss on hard samples";
-    q: f64 = 0.7, "exponent of that loss: near 0 cross-entropy, 1 the absolute error";
-    alpha: f64 = 5.0, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
+    margin: f64 = 0.5 => share, "how far above its threshold a corrected sample lies";
+    cap: f64 = 0.99 => share, "confidence that is enough for any correction";
+    lambda_h: f64 = 1.0 => not_negative, "weight of the loss on hard samples";
+    q: f64 = 0.7 => positive_share, "exponent of that loss: near 0 cross-entropy, 1 the absolute error";
+    alpha: f64 = 5.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     strong_view: View = View::Strong, "the second view of every sample";
     tap_all: bool = false, "whether plug-ins see all samples as given, not only those learnt under the labels learnt";
 }
@@ -83,13 +60,7 @@ impl Settings {
             self.momentum = if is_heavy || is_asym { 0.95 } else { 0.99 };
             self.warm_up = Milestone::Share(if is_ins { 0.075 } else { 0.1 });
         }
-        self.warm_up.check("warm_up")?;
-        for (name, value) in [("momentum", self.momentum), ("margin", self.margin), ("cap", self.cap)] {
-            require_share(name, value)?;
-        }
-        require_not_negative("lambda_h", self.lambda_h)?;
-        require_not_negative("alpha", self.alpha)?;
-        require("q", self.q, self.q > 0.0 && self.q <= 1.0, "must be above 0, at most 1")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -99,7 +70,7 @@ fn regime(kind: Kind) -> Regime {
     let lr = if kind == Kind::Images { 0.1 } else { 0.2 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.4), Milestone::Share(0.8)], factor: 0.1 };
     let optimiser = Sgd { lr, momentum: 0.0, weight_decay: 1e-3, ..Sgd::default() };
-    Regime { epochs: 20, batch: 128, optimiser: optimiser.into(), schedule: schedule.into() }
+    Regime::new(128, optimiser, schedule)
 }
 
 struct Disc {

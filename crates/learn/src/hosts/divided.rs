@@ -9,80 +9,34 @@
 //! $\bar p$ the mean over the views that are asked; a in training mode, b in evaluation mode, neither with gradients. The loss
 //! is that of [`crate::kit::semi`], with $\lambda_u$ growing from the end of the warm-up over `ramp` epochs.
 
+use super::Part;
 use super::peers::{self, Peers};
-use super::{Batch, Facts, Objective, Part, Plan, Protocol, Turn};
-use crate::Result;
+use super::prelude::*;
 use crate::kit::loss::ramp;
 use crate::kit::mix::Mix;
 use crate::kit::semi::{Cost, Division, divide};
 use crate::kit::target::{co_guess, refine, sharpen};
-use crate::ledger;
-use crate::nets::{Output, Samples};
-use crate::schedule::Milestone;
-use crate::settings::require;
-use crate::trainer::{Scene, first_largest, values};
 use burn::tensor::Tensor;
 use negscale_data::loader::Until;
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
 /// Classes up to which the table published for CIFAR-10 is used, above it that for CIFAR-100.
 pub(super) const FEW_CLASSES: usize = 32;
 
-/// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
-/// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the cards say what they mean
-pub struct SemiSettings {
-    pub protocol: Protocol,
-    pub warm_up: Milestone,
-    pub warm_up_batch: usize,
-    pub confidence_penalty: f64,
-    pub unlabelled_batch: usize,
-    pub temperature: f64,
-    pub alpha: f64,
-    pub lambda_u: f64,
-    pub ramp: Milestone,
-    pub lambda_p: f64,
+settings! {
+    /// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
+    /// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.
+    SemiSettings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    warm_up: Milestone = Milestone::Share(0.3) => milestone, "epochs of warm-up, or their share of all epochs";
+    warm_up_batch: usize = 0, "samples per batch in warm-up; 0: as `batch`";
+    confidence_penalty: f64 = 0.0 => not_negative, "weight of the negative entropy in warm-up";
+    unlabelled_batch: usize = 0, "unlabelled samples per batch; 0: in the method's proportion to labelled ones";
+    temperature: f64 = 0.5 => positive, "temperature T of targets: below 1 sharper, 1 leaves them alone";
+    alpha: f64 = 4.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
+    lambda_u: f64 = 25.0 => not_negative, "weight of the squared error on unlabelled samples";
+    ramp: Milestone = Milestone::Share(0.5) => milestone, "epochs after warm-up in which that weight grows, or their share of all epochs";
+    lambda_p: f64 = 1.0 => not_negative, "weight of the uniform prior";
 }
-
-impl Default for SemiSettings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            warm_up: Milestone::Share(0.3),
-            warm_up_batch: 0,
-            confidence_penalty: 0.0,
-            unlabelled_batch: 0,
-            temperature: 0.5,
-            alpha: 4.0,
-            lambda_u: 25.0,
-            ramp: Milestone::Share(0.5),
-            lambda_p: 1.0,
-        }
-    }
-}
-
-/// Meanings of a method's own settings, after those of [`SemiSettings`].
-macro_rules! meanings {
-    ($($own:expr),* $(,)?) => {
-        &[
-            ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
-            ("warm_up", "epochs of warm-up, or their share of all epochs"),
-            ("warm_up_batch", "samples per batch in warm-up; 0: as `batch`"),
-            ("confidence_penalty", "weight of the negative entropy in warm-up"),
-            ("unlabelled_batch", "unlabelled samples per batch; 0: in the method's proportion to labelled ones"),
-            ("temperature", "temperature T of targets: below 1 sharper, 1 leaves them alone"),
-            ("alpha", "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp"),
-            ("lambda_u", "weight of the squared error on unlabelled samples"),
-            ("ramp", "epochs after warm-up in which that weight grows, or their share of all epochs"),
-            ("lambda_p", "weight of the uniform prior"),
-            $($own),*
-        ]
-    };
-}
-pub(super) use meanings;
 
 impl SemiSettings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
@@ -113,22 +67,12 @@ impl SemiSettings {
 
     /// The settings themselves, if all are in range.
     pub(super) fn in_range(self, facts: &Facts) -> Result<Self> {
-        self.warm_up.check("warm_up")?;
-        self.ramp.check("ramp")?;
+        self.check()?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2 for this method")?;
         for (name, batch) in
             [("warm_up_batch", self.warm_up_batch), ("unlabelled_batch", self.unlabelled_batch)]
         {
             require(name, batch as f64, batch != 1, "must be 0 or at least 2")?;
-        }
-        require("temperature", self.temperature, self.temperature > 0.0, "must be above 0")?;
-        for (name, value) in [
-            ("confidence_penalty", self.confidence_penalty),
-            ("alpha", self.alpha),
-            ("lambda_u", self.lambda_u),
-            ("lambda_p", self.lambda_p),
-        ] {
-            require(name, value, value >= 0.0, "must be 0 or larger")?;
         }
         Ok(self)
     }

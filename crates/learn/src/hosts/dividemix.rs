@@ -1,36 +1,15 @@
 //! DivideMix (Li, Socher and Hoi, ICLR 2020): divide by loss, then learn from the wrong labels' samples without their labels.
 //!
-//! Warm-up: each network by cross-entropy on the labels as given, with the mean negative entropy added under asymmetric noise.
-//! Then, per epoch, a mixture of two Gaussians over each network's losses on plain samples gives $w_i$, the probability that a label
-//! is clean. Samples with $w_i > \tau$ by network b are labelled for network a, the others unlabelled, and the other way round; a is
-//! trained first, then b, with the changed a for its peer. Per batch, with two weak views each of labelled samples $x$ and unlabelled
-//! ones $u$, $[\,\cdot\,]_T$ raised to $1/T$ and normalised, the peer in evaluation mode:
+//! Targets $r = [\, w\, e(\tilde y) + (1 - w)\, \bar p_a(x) \,]_T$ and $q = [\, \frac12 (\bar p_a(u) + \bar p_b(u)) \,]_T$, then the loss
+//! of [`crate::kit::semi`] on the mixed pool. Both networks judge before any update; a is trained first, then b with the changed a for its
+//! peer. Plug-ins see unmixed first views (vectors), or mixed samples under the label of their larger part (pictures).
 //!
-//! - $r = [\, w\, e(\tilde y) + (1 - w)\, \frac12 (p_a(x^1) + p_a(x^2)) \,]_T$;
-//! - $q = [\, \frac14 (p_a(u^1) + p_a(u^2) + p_b(u^1) + p_b(u^2)) \,]_T$;
-//! - the loss of [`crate::kit::semi`] on the mixed pool $[x^1, x^2, u^1, u^2]$ with targets $[r, r, q, q]$, $\lambda_u$ growing from 0.
-//!
-//! At rates of 0.9 and above the mixture sees the mean losses of the last five epochs (protocol `tuned`).
-//!
-//! # Where this differs from the paper
-//! It follows the authors' code where the two differ (batches of 64 + 64 after warm-up). Warm-up and ramp are shares of whatever length
-//! is asked for: published were 10 (CIFAR-10) or 30 (CIFAR-100) and 16 of 300 epochs. A division with fewer than two labelled samples,
-//! where the code fails, takes the $\lceil N/C \rceil$ of largest $w$. A batch never has one sample alone. Plug-ins are handed unmixed
-//! first views, in the passes that guess (vectors), or the mixed samples under the label of their larger part (pictures).
+//! Equations, settings and departures: docs/book/methods/dividemix.md.
 
-use super::divided::{Divided, given, meanings};
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime,
-    SemiSettings, State, Tap,
-};
-use crate::nets::{Heads, Output};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::require;
-use crate::trainer::Scene;
-use crate::{Result, settings};
+use super::SemiSettings;
+use super::divided::{Divided, given};
+use super::prelude::*;
 use burn::tensor::Tensor;
-use negscale_data::View;
 use serde::{Deserialize, Serialize};
 
 /// The card.
@@ -44,18 +23,10 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "36s + 2, s the share held to be clean",
-    settings: || settings::table(&Settings::default()),
-    meanings: meanings![
-        ("tau", "labels of a larger clean probability are used"),
-        ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
-        ("scan_view", "view in which losses are measured"),
-        (
-            "tap",
-            "what plug-ins see: unmixed first views (a backward pass more), or mixed samples; auto: mixed for pictures"
-        ),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(DivideMix::new(settings::read("dividemix", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(DivideMix::new(read("dividemix", table)?, facts)?)),
 };
 
 /// What plug-ins are handed.
@@ -70,24 +41,13 @@ pub enum Tapped {
     Mixed,
 }
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub semi: SemiSettings,
-    pub tau: f64,
-    pub recent_losses: usize,
-    pub scan_view: View,
-    pub tap: Tapped,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let semi = SemiSettings::default();
-        Self { semi, tau: 0.5, recent_losses: 1, scan_view: View::Plain, tap: Tapped::Auto }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over semi: SemiSettings;
+    tau: f64 = 0.5 => below_1, "labels of a larger clean probability are used";
+    recent_losses: usize = 1 => at_least_1, "how many epochs' losses the mixture sees as a mean; 1: the last";
+    scan_view: View = View::Plain, "view in which losses are measured";
+    tap: Tapped = Tapped::Auto, "what plug-ins see: unmixed first views (a backward pass more), or mixed samples; auto: mixed for pictures";
 }
 
 impl Settings {
@@ -102,8 +62,7 @@ impl Settings {
             let is_heavy = rate >= 0.85;
             (self.tau, self.recent_losses) = if is_heavy { (0.6, 5) } else { (0.5, 1) };
         }
-        require("tau", self.tau, (0.0..1.0).contains(&self.tau), "must be in [0, 1)")?;
-        require("recent_losses", self.recent_losses as f64, self.recent_losses >= 1, "must be at least 1")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -113,12 +72,7 @@ impl Settings {
 pub(super) fn regime(kind: Kind) -> Regime {
     let lr = if kind == Kind::Images { 0.02 } else { 0.05 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.5)], factor: 0.1 };
-    Regime {
-        epochs: 20,
-        batch: 64,
-        optimiser: Sgd { lr, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    Regime::new(64, Sgd { lr, ..Sgd::default() }, schedule)
 }
 
 pub(super) struct DivideMix {
@@ -184,12 +138,5 @@ impl Host for DivideMix {
         }))
     }
 
-    fn state(&self) -> State {
-        self.divided.peers.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.divided.peers.restore(state);
-        Ok(())
-    }
+    keeps!(divided.peers);
 }

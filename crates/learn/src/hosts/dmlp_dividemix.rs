@@ -1,27 +1,16 @@
 //! DMLP, "DivideMix" form (Tu et al., CVPR 2023): labels purified with the help of a few true ones, then DivideMix on them.
 //!
-//! Features and purification are those of `hosts/purified.rs` and [`crate::kit::purify`]. Then [`dividemix`] with the purified labels for given
-//! ones: its $w_i$ is the probability that a purified label is right.
+//! Features and purification are those of `hosts/purified.rs` and [`crate::kit::purify`]. Then [`super::dividemix`] with purified labels
+//! for given ones: its $w_i$ is the probability that a purified label is right, and the ledger wants that of the given one. **It is told
+//! 1,000 true labels**, at most a tenth of the samples; no other method but the first form is.
 //!
-//! **Ledger.** Clean probability of a given label: $w_i$ where the purifier left it, else $(1 - w_i)\, o_i(\tilde y_i)$ with $o$ the purifier's belief.
-//!
-//! **It is told 1,000 true labels**, at most a tenth of the samples; no other method but the first form is.
-//!
-//! # Where this differs from the paper and the authors' code
-//! As the "Naive" form. Nothing is released of this stage. $\lambda_u$ is 0, since most labels are right by then; under protocol `tuned` 25, but for
-//! up to 32 classes and less than half of the labels redrawn.
+//! Equations, settings and departures: docs/book/methods/dmlp-dividemix.md.
 
+use super::PurifiedSettings;
 use super::divided::FEW_CLASSES;
 use super::dividemix::{self, DivideMix};
-use super::purified::{MEANINGS, Purifying};
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Meaning, Objective, Plan, Protocol, Provenance,
-    PurifiedSettings, State,
-};
-use crate::nets::{Heads, Projection};
-use crate::trainer::Scene;
-use crate::{Result, settings};
-use serde::{Deserialize, Serialize};
+use super::prelude::*;
+use super::purified::Purifying;
 
 /// The card.
 pub const CARD: Card = Card {
@@ -34,40 +23,22 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "36s + 2, s the share held to be clean (6 in epochs that learn features)",
-    settings: || settings::table(&Settings::default()),
-    meanings: &ALL_MEANINGS,
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime: dividemix::regime,
-    build: |table, facts| Ok(Box::new(Purer::new(settings::read("dmlp-dividemix", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Purer::new(read("dmlp-dividemix", table)?, facts)?)),
 };
 
-const THEIRS: &[Meaning] = dividemix::CARD.meanings;
-const ALL_MEANINGS: [Meaning; MEANINGS.len() + THEIRS.len()] = {
-    let mut all = [("", ""); MEANINGS.len() + THEIRS.len()];
-    let mut at = 0;
-    while at < all.len() {
-        all[at] = if at < MEANINGS.len() { MEANINGS[at] } else { THEIRS[at - MEANINGS.len()] };
-        at += 1;
-    }
-    all
-};
-
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub purified: PurifiedSettings,
-    #[serde(flatten)]
-    pub dividemix: dividemix::Settings,
+/// Those of DivideMix, for labels most of which are right.
+fn mild() -> dividemix::Settings {
+    let mut settings = dividemix::Settings::default();
+    settings.semi.lambda_u = 0.0;
+    settings
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        let mut dividemix = dividemix::Settings::default();
-        dividemix.semi.lambda_u = 0.0;
-        Self { purified: PurifiedSettings::default(), dividemix }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over purified: PurifiedSettings, over dividemix: dividemix::Settings = mild();
 }
 
 impl Settings {

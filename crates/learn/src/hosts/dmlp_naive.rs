@@ -1,24 +1,15 @@
 //! DMLP, "Naive" form (Tu et al., CVPR 2023): labels purified with the help of a few true ones, then plain cross-entropy on them.
 //!
-//! Features and purification are those of `hosts/purified.rs` and [`crate::kit::purify`]. Then, with $\hat y_i$ the purified label (the true one where
-//! it was told) and $x_i$ a weak view, a fresh network learns $L = -\frac1B \sum_i \log p(\hat y_i \mid x_i)$. Plug-ins attach to its features.
+//! Features and purification are those of `hosts/purified.rs` and [`crate::kit::purify`]. Then a fresh network learns
+//! $L = -\frac1B \sum_i \log p(\hat y_i \mid x_i)$, $\hat y_i$ the purified label (the true one where it was told), $x_i$ a weak view. **It
+//! is told 1,000 true labels**, at most a tenth of the samples; no other method but the second form is.
 //!
-//! **It is told 1,000 true labels**, at most a tenth of the samples; no other method but the second form is.
-//!
-//! # Where this differs from the paper and the authors' code
-//! The code ends with the purification, whose departures are listed there; how features and networks were trained is not released, so that
-//! SimCLR on the harness network and the harness's own cross-entropy stand in.
+//! Equations, settings and departures: docs/book/methods/dmlp-naive.md.
 
-use super::purified::{MEANINGS, Purifying};
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Provenance, PurifiedSettings, Regime,
-    State, Tap, Turn, cross_entropy,
-};
+use super::prelude::*;
+use super::purified::Purifying;
+use super::{PurifiedSettings, cross_entropy};
 use crate::kit::loss;
-use crate::nets::{Heads, Projection};
-use crate::trainer::Scene;
-use crate::{Result, settings};
-use negscale_data::{Order, View};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -31,10 +22,10 @@ pub const CARD: Card = Card {
     judges: Judges::First,
     beliefs: Beliefs::Own,
     cost: "3 (6 in epochs that learn features)",
-    settings: || settings::table(&PurifiedSettings::default()),
-    meanings: MEANINGS,
+    settings: || table(&PurifiedSettings::default()),
+    meanings: PurifiedSettings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Naive::new(settings::read("dmlp-naive", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Naive::new(read("dmlp-naive", table)?, facts)?)),
 };
 
 /// That of cross-entropy; pictures need as many epochs again for their features.
@@ -60,14 +51,7 @@ impl Host for Naive {
             return Ok(plan);
         }
         self.purifying.shift(scene);
-        let plan = Plan::new(vec![Turn {
-            trains: vec![0],
-            views: vec![View::Weak],
-            unlabelled_views: None,
-            order: Order::Shuffled { passes: 1 },
-            batch: self.batch,
-            drop_last: true,
-        }]);
+        let plan = Plan::alone(vec![View::Weak], self.batch);
         Ok(self.purifying.complete(plan, scene))
     }
 
@@ -78,8 +62,8 @@ impl Host for Naive {
         let out = scene.team.train(0, &batch.views[0])?;
         let given = self.purifying.of(&batch.samples);
         let loss = loss::cross_entropy(out.logits.clone(), &given);
-        let tap = Tap { features: out.features, logits: out.logits, given, believed: None };
-        Ok(Objective::new(loss).with_tap(self.purifying.tap(tap, batch.given.clone())))
+        let tap = self.purifying.tap(Tap::new(out, given), batch.given.clone());
+        Ok(Objective::new(loss).with_tap(tap))
     }
 
     fn state(&self) -> State {

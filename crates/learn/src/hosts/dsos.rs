@@ -1,41 +1,16 @@
 //! DSOS (Albert et al., WACV 2022): dynamic softening of out-of-distribution samples.
 //!
-//! Noise of the web is mostly pictures of nothing that is asked for. The collision entropy of the mean of prediction and label
-//! ([`crate::kit::collision`]) tells clean samples, wrong labels of known classes and unknown samples apart: wrong labels are replaced by the prediction,
-//! unknown samples get soft, almost uniform labels.
+//! $L = \mathrm{CE}(\mathrm{MixUp}(x, y)) + \lambda_h \frac1B \sum_i H(p_i)$. After warm-up [`crate::kit::collision`] sorts all samples
+//! before every epoch: wrong labels are replaced by the prediction, those of samples of no class made almost uniform. Plug-ins see unmixed
+//! samples, in a pass of their own, without those of no class.
 //!
-//! Warm-up, $\lambda \sim \mathrm{Beta}(\alpha, \alpha)$ at least one half in MixUp, $H$ the entropy of a prediction:
-//!
-//! $$ L = \mathrm{CE}(\mathrm{MixUp}(x, y)) + \lambda_h \frac1B \sum_i H(p_i), \qquad y_i = e(\tilde y_i). $$
-//!
-//! Then all samples are scanned before every epoch. With $P_{known}$ and $P_{unknown}$ of each, $y_i$ is the predicted class where $P_{known} > 0.9$ (else
-//! the given one), and $y_i \leftarrow \mathrm{softmax}(y_i (1 - P_{unknown}) / a)$, from one-hot to uniform; the loss stays the same.
-//!
-//! **Ledger.** Target: $y_i$, or the prediction of a doubtful sample whose label was not replaced. Clean probability: $1 - e_i / \log 4$, one half where samples become doubtful. Plug-ins are handed unmixed samples, in a
-//! pass of their own, without those whose $1 - P_{unknown}$ is below one half.
-//!
-//! # Where this differs from paper and code
-//! The scan is made in evaluation mode; the code's, with norms in training mode, also tunes their statistics to unmixed pictures. Correction begins
-//! with the first epoch after warm-up, not with the second. Components that change places are put back. Warm-up is 20 % of
-//! the epochs, not 50 %: networks on feature vectors learn wrong labels by then. A component that is densest at the ends says nothing (`slack`).
+//! Equations, settings and departures: docs/book/methods/dsos.md.
 
-use super::card::settings;
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
-    Tap,
-};
+use super::prelude::*;
 use crate::kit::collision::{clean_probability, entropy, soften, sort};
 use crate::kit::loss::{negative_entropy, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use crate::kit::rows::places;
-use crate::ledger::Samples;
-use crate::nets::Heads;
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::{require, require_not_negative, require_share};
-use crate::trainer::{Scene, first_largest};
-use crate::{Result, settings as tables};
-use negscale_data::View;
 
 /// The card.
 pub const CARD: Card = Card {
@@ -48,22 +23,24 @@ pub const CARD: Card = Card {
     judges: Judges::First,
     beliefs: Beliefs::Own,
     cost: "3",
-    settings: || tables::table(&Settings::default()),
-    meanings: MEANINGS,
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Dsos::new(tables::read("dsos", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Dsos::new(read("dsos", table)?, facts)?)),
 };
 
 settings! {
-    protocol: Protocol = Protocol::Blind, "blind: one setting for all noise; tuned: the published one for the noise at hand";
-    warm_up: Milestone = Milestone::Share(0.2), "epochs before labels are corrected, or their share of all epochs";
+    /// Settings of the method.
+    Settings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    warm_up: Milestone = Milestone::Share(0.2) => milestone, "epochs before labels are corrected, or their share of all epochs";
     warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
     warm_up_mix: bool = true, "whether warm-up has MixUp";
-    alpha: f64 = 1.0, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
-    a: f64 = 0.05, "temperature of softened labels: smaller is nearer to one-hot";
-    lambda_h: f64 = 0.4, "weight of the mean entropy of predictions";
-    known_above: f64 = 0.9, "probability of a wrong label of a known class above which it is replaced";
-    slack: f64 = 0.0, "how far outside (0, 1) the mode of a component may lie that is believed; authors' code: 0.1";
+    alpha: f64 = 1.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
+    a: f64 = 0.05 => positive, "temperature of softened labels: smaller is nearer to one-hot";
+    lambda_h: f64 = 0.4 => not_negative, "weight of the mean entropy of predictions";
+    known_above: f64 = 0.9 => share, "probability of a wrong label of a known class above which it is replaced";
+    slack: f64 = 0.0 => not_negative, "how far outside (0, 1) the mode of a component may lie that is believed; authors' code: 0.1";
     view: View = View::Weak, "how samples are shown in training";
     scan_view: View = View::Plain, "view in which samples are judged";
 }
@@ -75,12 +52,7 @@ impl Settings {
             // Published of CIFAR-100 with "heavy" noise; where that begins is ours.
             self.warm_up_mix = facts.classes <= 32 || facts.noise_kind().1 < 0.5;
         }
-        self.warm_up.check("warm_up")?;
-        require_not_negative("alpha", self.alpha)?;
-        require("a", self.a, self.a > 0.0, "must be above 0")?;
-        require_not_negative("lambda_h", self.lambda_h)?;
-        require_share("known_above", self.known_above)?;
-        require_not_negative("slack", self.slack)?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -89,8 +61,7 @@ impl Settings {
 fn regime(kind: Kind) -> Regime {
     let (lr, at) = if kind == Kind::Images { (0.03, vec![0.5, 0.8]) } else { (0.02, vec![0.8]) };
     let schedule = Shape::Steps { at: at.into_iter().map(Milestone::Share).collect(), factor: 0.1 };
-    let optimiser = Sgd { lr, ..Sgd::default() };
-    Regime { epochs: 20, batch: 32, optimiser: optimiser.into(), schedule: schedule.into() }
+    Regime::new(32, Sgd { lr, ..Sgd::default() }, schedule)
 }
 
 struct Dsos {
@@ -136,8 +107,8 @@ impl Dsos {
                 soften(self.labels[i], worth, self.settings.a, row);
             }
         }
-        scene.ledger.set_targets(Samples::All, &rows)?;
-        scene.ledger.set_clean(Samples::All, &clean)?;
+        scene.ledger.set_targets(ledger::Samples::All, &rows)?;
+        scene.ledger.set_clean(ledger::Samples::All, &clean)?;
         let unknown = self.worth.iter().filter(|&&worth| worth < 0.5).count();
         Ok([replaced, unknown].map(|count| count as f64 / clean.len().max(1) as f64))
     }
@@ -183,8 +154,7 @@ impl Host for Dsos {
         let worthy = batch.views[0].select(places(&among, &scene.device().clone().autodiff()));
         let out = scene.team.rehearse(0, &worthy)?;
         let pick = |labels: &[u32]| among.iter().map(|&at| labels[at]).collect();
-        let (given, believed) = (pick(&batch.given), Some(pick(&labels)));
-        Ok(objective.with_tap(Tap { features: out.features, logits: out.logits, given, believed }))
+        Ok(objective.with_tap(Tap::new(out, pick(&batch.given)).believing(pick(&labels))))
     }
 
     fn state(&self) -> State {

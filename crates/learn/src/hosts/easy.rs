@@ -1,55 +1,25 @@
 //! What methods of two networks share that learn from samples of small loss: how much is forgotten, and who was kept.
 
-use super::{Facts, Kind, Meaning, Objective, Plan, Protocol, Rate, Regime, State, Tap, Turn};
-use crate::Result;
+use super::Rate;
+use super::prelude::*;
 use crate::kit::small_loss::forget_rate;
-use crate::ledger::Samples;
-use crate::nets::Output;
-use crate::optim::{Adam, Sgd};
-use crate::schedule::{Milestone, Shape};
-use crate::settings::require;
-use crate::trainer::Scene;
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
+use crate::optim::Adam;
 
-/// Settings that Co-teaching and JoCoR share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the cards say what they mean
-pub struct EasySettings {
-    pub protocol: Protocol,
-    pub rate: Rate,
-    pub ramp: Milestone,
-    pub exponent: f64,
-    pub view: View,
-}
-
-impl Default for EasySettings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            rate: Rate::Estimate,
-            ramp: Milestone::Epoch(5),
-            exponent: 1.0,
-            view: View::Plain,
-        }
-    }
+settings! {
+    /// Settings that Co-teaching and JoCoR share.
+    EasySettings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    rate: Rate = Rate::Estimate, Rate::MEANING;
+    ramp: Milestone = Milestone::Epoch(5) => milestone, "epochs in which the share to forget grows to the noise rate, or their share of all epochs";
+    exponent: f64 = 1.0 => positive, "exponent c of that growth";
+    view: View = View::Plain, "how samples are shown in training: plain (published), weak, ...";
 }
 
 impl EasySettings {
-    pub(super) const PROTOCOL: Meaning =
-        ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand");
-    pub(super) const RAMP: Meaning =
-        ("ramp", "epochs in which the share to forget grows to the noise rate, or their share of all epochs");
-    pub(super) const EXPONENT: Meaning = ("exponent", "exponent c of that growth");
-    pub(super) const VIEW: Meaning =
-        ("view", "how samples are shown in training: plain (published), weak, ...");
-
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.rate = self.rate.settle(self.protocol, facts)?;
-        self.ramp.check("ramp")?;
-        require("exponent", self.exponent, self.exponent > 0.0, "must be above 0")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -115,7 +85,7 @@ impl Forget {
     }
 
     /// For [`Host::restore`](super::Host::restore).
-    pub fn restore(&mut self, state: &State) {
+    pub fn restore(&mut self, state: State) {
         let number = |high: u32, low: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
         if let Some(&[a, b, c, d]) = state.whole.get("forget").map(Vec::as_slice) {
             (self.share, self.rate) = (number(a, b), number(c, d));
@@ -149,7 +119,7 @@ pub(super) fn enter(scene: &mut Scene, samples: &[u32], kept: &[&[usize]], forge
         let before = scene.ledger.clean(sample as usize).unwrap_or(*clean);
         *clean = (*clean + before) / 2.0;
     }
-    scene.ledger.set_clean(Samples::These(samples), &clean)
+    scene.ledger.set_clean(ledger::Samples::These(samples), &clean)
 }
 
 /// With a tap for every network: its features of the whole batch, since pairs need not be clean.

@@ -1,30 +1,16 @@
 //! JoCoR (Wei et al., CVPR 2020): two networks, one loss; samples on which both are right and agree are easy.
 //!
-//! With $p, q$ what the two networks predict for sample $i$ and $\tilde y_i$ its given label,
+//! $\ell_i = (1 - \lambda) (-\log p_{i \tilde y_i} - \log q_{i \tilde y_i}) + \lambda (\mathrm{KL}(p_i \| q_i) + \mathrm{KL}(q_i \| p_i))$,
+//! gradients through both arguments of both terms; $L$ is the mean of the $\lfloor (1 - R) B \rfloor$ smallest
+//! ([`crate::kit::small_loss`]). Plug-ins have their full weight on each network.
 //!
-//! $$ \ell_i = (1 - \lambda)\,(-\log p_{i \tilde y_i} - \log q_{i \tilde y_i})
-//!    + \lambda\,(\mathrm{KL}(p_i \| q_i) + \mathrm{KL}(q_i \| p_i)), $$
-//!
-//! gradients through both arguments of both terms. Of a batch of $B$ the $n = \lfloor (1 - R) B \rfloor$ samples of smallest $\ell_i$ are kept;
-//! $L$ is their mean, and both networks take a step along it. $R$ grows from 0 to the noise rate: see [`crate::kit::small_loss`].
-//! The probability that a label is clean is how often it is kept, in a running mean over epochs.
-//!
-//! # Where this differs from the paper
-//! The noise rate is an oracle in the paper (half the nominal rate for asymmetric noise, which is the actual one); here it is
-//! [estimated](super::Rate) unless told otherwise. The ramp is one of 5 epochs (10 of 200 in the paper) and begins with nothing
-//! forgotten, where the authors' code begins with a ninth of the rate. Plug-ins have their full weight on each network, as with
-//! every other method.
+//! Equations, settings and departures: docs/book/methods/jocor.md.
 
 use super::divided::FEW_CLASSES;
 use super::easy::{self, EasySettings, Forget};
-use super::{Batch, Beliefs, Card, Facts, Host, Judges, Objective, Plan, Protocol, Provenance, Rate, State};
-use crate::Result;
+use super::prelude::*;
 use crate::kit::loss::joint_rows;
 use crate::kit::small_loss::{easiest, mean_of};
-use crate::nets::Heads;
-use crate::settings::{self, require};
-use crate::trainer::{Scene, values};
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -37,33 +23,16 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Predictions,
     cost: "6",
-    settings: || settings::table(&Settings::default()),
-    meanings: &[
-        EasySettings::PROTOCOL,
-        Rate::MEANING,
-        EasySettings::RAMP,
-        EasySettings::EXPONENT,
-        EasySettings::VIEW,
-        ("lambda", "weight of agreement between the networks, from 0 (none) to below 1"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime: |kind| easy::regime(kind, 0.1),
-    build: |table, facts| Ok(Box::new(JoCoR::new(settings::read("jocor", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(JoCoR::new(read("jocor", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub easy: EasySettings,
-    pub lambda: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { easy: EasySettings::default(), lambda: 0.65 }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over easy: EasySettings;
+    lambda: f64 = 0.65 => below_1, "weight of agreement between the networks, from 0 (none) to below 1";
 }
 
 impl Settings {
@@ -79,7 +48,7 @@ impl Settings {
             };
         }
         self.easy = self.easy.checked(facts)?;
-        require("lambda", self.lambda, (0.0..1.0).contains(&self.lambda), "must be in [0, 1)")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -115,12 +84,5 @@ impl Host for JoCoR {
         Ok(easy::tapped(objective, [a, b], given))
     }
 
-    fn state(&self) -> State {
-        self.forget.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.forget.restore(&state);
-        Ok(())
-    }
+    keeps!(forget);
 }

@@ -32,6 +32,7 @@ pub mod jocor;
 pub mod nct;
 mod peers;
 mod plan;
+mod prelude;
 mod purified;
 pub mod rankmatch;
 mod rate;

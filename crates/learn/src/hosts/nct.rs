@@ -1,40 +1,18 @@
 //! NCT, nested co-teaching (Chen et al., CVPR workshops 2021 and TNNLS 2022): compressed features, then an exchange of easy samples.
 //!
-//! **Alone**, each network by cross-entropy on the labels as given, with nested dropout: one width $k$ per batch,
-//! $P(k) \propto e^{-(k/\sigma)^2}$, and only the first $k$ channels of the features reach the classifier ([`crate::kit::nested`]).
-//! Networks are judged, and saved, with the first $K$ channels, $K$ chosen after every epoch on the samples held out, by their labels
-//! as given.
+//! **Alone**, cross-entropy on the first $k$ channels, $P(k) \propto e^{-(k/\sigma)^2}$, one $k$ per batch ([`crate::kit::nested`]).
+//! **Together**, norms frozen: each network scores half of a batch by its first $K$ channels, and learns what its peer kept of the other
+//! half. $K$ is chosen after every epoch; networks are judged, and saved, with it.
 //!
-//! **Together**, with frozen norms: each batch is cut in halves A and B. Network a scores A, b scores B (evaluation mode, first $K$
-//! channels); of each half the $\lfloor (1 - R)\, |\cdot| \rfloor$ samples of smallest loss are kept. Network a then learns from what is
-//! kept of B, b from what is kept of A, by cross-entropy with a width drawn for both. $R$ is the noise rate, at most 0.8, without
-//! a ramp. How often a label is kept, in a running mean over epochs, is the probability that it is clean.
-//!
-//! VGG has a second nested layer, after its first hidden one: alone, a coin decides which of the two is masked; together, both are.
-//! Nested dropout takes the place of a network's own.
-//!
-//! # Where this differs from the paper
-//! $K$ is chosen on noisy samples held out (setting `validation`; without any, on the training samples), not on test or clean ones,
-//! and the second stage begins with the networks as the first leaves them, not with the best on these. $\sigma$ is by default the number of
-//! classes, which gives both values published for CIFAR, and three times that for feature vectors. The classifier keeps its bias. One schedule serves both stages, as
-//! published: the second begins at the rate at which the first ends. Half of a short run is spent together (published: a fifth). The published $R$ is 0.2; here it is [estimated](super::Rate).
+//! Equations, settings and departures: docs/book/methods/nct.md.
 
-use super::easy::{self, EasySettings, Forget};
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Rate, Regime,
-    State, Tap, Turn,
-};
-use crate::Result;
+use super::Rate;
+use super::easy::{self, Forget};
+use super::prelude::*;
 use crate::kit::loss::{cross_entropy, cross_entropy_rows};
 use crate::kit::nested::{choose_width, draw_masks, right_by_width};
 use crate::kit::small_loss::{easiest, pick};
-use crate::nets::{Heads, Mode, Network, Output, Pass, Samples};
-use crate::optim::Sgd;
-use crate::schedule::{Milestone, Shape};
-use crate::settings::{self, require};
-use crate::trainer::{Scene, values};
-use negscale_data::View;
-use serde::{Deserialize, Serialize};
+use crate::nets::{Mode, Network, Pass};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -47,54 +25,31 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Predictions,
     cost: "6 alone, 4 - 3R together, R the share forgotten",
-    settings: || settings::table(&Settings::default()),
-    meanings: &[
-        EasySettings::PROTOCOL,
-        Rate::MEANING,
-        ("alone", "epochs in which each network learns by itself, or their share of all epochs"),
-        ("sigma", "scale of the widths drawn, in channels: larger keeps more; 0: by the number of classes"),
-        ("view", "how samples are shown in training: plain, weak, strong, ..."),
-        ("masked_tap", "whether plug-ins see only the channels that reach the classifier"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Nct::new(settings::read("nct", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Nct::new(read("nct", table)?, facts)?)),
 };
 
 /// The largest share that is forgotten.
 const MOST: f64 = 0.8;
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    pub protocol: Protocol,
-    pub rate: Rate,
-    pub alone: Milestone,
-    pub sigma: f64,
-    pub view: View,
-    pub masked_tap: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            rate: Rate::Estimate,
-            alone: Milestone::Share(0.5),
-            sigma: 0.0,
-            view: View::Weak,
-            masked_tap: false,
-        }
-    }
+settings! {
+    /// Settings of the method.
+    Settings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    rate: Rate = Rate::Estimate, Rate::MEANING;
+    alone: Milestone = Milestone::Share(0.5) => milestone, "epochs in which each network learns by itself, or their share of all epochs";
+    sigma: f64 = 0.0 => not_negative, "scale of the widths drawn, in channels: larger keeps more; 0: by the number of classes";
+    view: View = View::Weak, "how samples are shown in training: plain, weak, strong, ...";
+    masked_tap: bool = false, "whether plug-ins see only the channels that reach the classifier";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.rate = self.rate.settle(self.protocol, facts)?;
-        self.alone.check("alone")?;
-        require("sigma", self.sigma, self.sigma >= 0.0, "must be above 0, or 0 for the default")?;
+        self.check()?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2: it is cut in halves")?;
         let by_classes = facts.classes as f64 * if facts.kind == Kind::Images { 1.0 } else { 3.0 };
         let sigma = if self.sigma > 0.0 { self.sigma } else { by_classes };
@@ -105,13 +60,7 @@ impl Settings {
 /// A tenth of the rate at 200, 300 and 400 of 450 epochs, both stages together.
 fn regime(_: Kind) -> Regime {
     let at = [0.44, 0.67, 0.89].map(Milestone::Share).to_vec();
-    let schedule = Shape::Steps { at, factor: 0.1 };
-    Regime {
-        epochs: 20,
-        batch: 128,
-        optimiser: Sgd { lr: 0.1, ..Sgd::default() }.into(),
-        schedule: schedule.into(),
-    }
+    Regime::new(128, Sgd { lr: 0.1, ..Sgd::default() }, Shape::Steps { at, factor: 0.1 })
 }
 
 struct Nct {
@@ -189,12 +138,5 @@ impl Host for Nct {
         (0..2).map(choose).collect()
     }
 
-    fn state(&self) -> State {
-        self.forget.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.forget.restore(&state);
-        Ok(())
-    }
+    keeps!(forget);
 }

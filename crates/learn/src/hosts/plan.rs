@@ -1,6 +1,7 @@
 //! What a host answers: plans and objectives.
 
 use super::Epoch;
+use crate::nets::Output;
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
@@ -109,6 +110,18 @@ pub struct Tap {
     pub given: Vec<u32>,
     /// Labels as the host now believes them, if it has an opinion.
     pub believed: Option<Vec<u32>>,
+}
+
+impl Tap {
+    /// What a network made of samples, under their labels as given.
+    pub fn new(out: Output, given: Vec<u32>) -> Self {
+        Self { features: out.features, logits: out.logits, given, believed: None }
+    }
+
+    /// With labels as the host believes them.
+    pub fn believing(self, labels: Vec<u32>) -> Self {
+        Self { believed: Some(labels), ..self }
+    }
 }
 
 /// The loss of a batch.

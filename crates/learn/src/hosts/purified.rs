@@ -9,15 +9,10 @@
 //!
 //! **Ledger.** Target: what the purifier believes; clean probability of a given label: its share in that belief. A told label is certain.
 
-use super::{Batch, Count, Facts, Kind, Meaning, Objective, Part, Plan, Stage, State, Tap, Turn};
+use super::prelude::*;
+use super::{Anew, Count, Part, Stage};
 use crate::kit::contrast::nt_xent;
 use crate::kit::purify::{Impure, Purify, purify};
-use crate::ledger;
-use crate::schedule::Milestone;
-use crate::settings::require;
-use crate::trainer::Scene;
-use crate::{Result, hosts::Anew};
-use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
 
 /// Which labels plug-ins see.
@@ -30,61 +25,15 @@ pub enum TapLabels {
     Given,
 }
 
-/// Settings that both forms share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the cards say what they mean
-pub struct PurifiedSettings {
-    pub true_labels: Count,
-    pub feature_epochs: Milestone,
-    pub feature_temperature: f64,
-    pub second_view: View,
-    pub tap_labels: TapLabels,
-    #[serde(flatten)]
-    pub purify: Purify,
+settings! {
+    /// Settings that both forms share.
+    PurifiedSettings over purify: Purify;
+    true_labels: Count = Count::Whole(1000), "true labels that the method is told: a number (at most a tenth of the samples), or a share";
+    feature_epochs: Milestone = Milestone::Share(0.5) => milestone, "pictures: epochs of learning features without labels, or their share of all epochs";
+    feature_temperature: f64 = 0.5 => positive, "temperature of the contrast in these epochs";
+    second_view: View = View::Weak, "view in which the second branch sees samples; plain: both see the same, as in the authors' code";
+    tap_labels: TapLabels = TapLabels::Purified, "labels that plug-ins see: purified or given";
 }
-
-impl Default for PurifiedSettings {
-    fn default() -> Self {
-        Self {
-            true_labels: Count::Whole(1000),
-            feature_epochs: Milestone::Share(0.5),
-            feature_temperature: 0.5,
-            second_view: View::Weak,
-            tap_labels: TapLabels::Purified,
-            purify: Purify::default(),
-        }
-    }
-}
-
-/// Meanings of the settings that both forms share.
-pub(super) const MEANINGS: &[Meaning] = &[
-    (
-        "true_labels",
-        "true labels that the method is told: a number (at most a tenth of the samples), or a share",
-    ),
-    ("feature_epochs", "pictures: epochs of learning features without labels, or their share of all epochs"),
-    ("feature_temperature", "temperature of the contrast in these epochs"),
-    (
-        "second_view",
-        "view in which the second branch sees samples; plain: both see the same, as in the authors' code",
-    ),
-    ("tap_labels", "labels that plug-ins see: purified or given"),
-    ("purify_epochs", "passes of the purification over all samples"),
-    (
-        "exchange",
-        "its branches exchange labels every so many passes; 0: never, as in the authors' code; auto: 20 up to 32 classes, else 0",
-    ),
-    ("block", "rows that its closed form sees at a time"),
-    ("ridge", "ridge of the closed form, in parts of the mean of the moment's diagonal"),
-    ("label_lr", "learning rate of labels"),
-    ("reader_batch", "rows per batch of the linear classifier that reads labels; fewer on small sets"),
-    ("reader_steps", "least number of its steps per pass"),
-    ("reader_lr", "its learning rate; a tenth of it after the first passes"),
-    ("confidence_weight", "weight of its negative entropy"),
-    ("prior_weight", "weight of its uniform prior; 2200 goes with double_softmax"),
-    ("double_softmax", "whether its losses see a softmax of the softmax, as in the authors' code"),
-];
 
 /// Features and purification, whatever follows.
 pub(super) struct Purifying {
@@ -102,9 +51,7 @@ pub(super) struct Purifying {
 impl Purifying {
     pub fn new(settings: PurifiedSettings, facts: &Facts) -> Result<Self> {
         settings.true_labels.check("true_labels")?;
-        settings.feature_epochs.check("feature_epochs")?;
-        let temperature = settings.feature_temperature;
-        require("feature_temperature", temperature, temperature > 0.0, "must be above 0")?;
+        settings.check()?;
         settings.purify.check()?;
         let first = match facts.kind {
             // At least one epoch must learn labels.
@@ -131,15 +78,8 @@ impl Purifying {
     pub fn plan(&mut self, scene: &mut Scene) -> Result<Option<Plan>> {
         let stage = Stage::at(scene.epoch, &self.lengths);
         if self.is_features(scene) {
-            let turn = Turn {
-                trains: vec![0],
-                views: vec![View::Contrast; 2],
-                unlabelled_views: None,
-                order: Order::Shuffled { passes: 1 },
-                batch: self.batch,
-                drop_last: true,
-            };
-            return Ok(Some(Plan { warming_up: true, stage: Some(stage), ..Plan::new(vec![turn]) }));
+            let plan = Plan::alone(vec![View::Contrast; 2], self.batch);
+            return Ok(Some(Plan { warming_up: true, stage: Some(stage), ..plan }));
         }
         if self.labels.is_empty() {
             self.purify(scene)?;

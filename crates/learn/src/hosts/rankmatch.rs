@@ -1,35 +1,19 @@
-//! RankMatch (Zhang et al., ICCV 2023): clean labels by a vote of confident representations, and samples pulled together whose
-//! strongest features are the same ones.
+//! RankMatch (Zhang et al., ICCV 2023), **a reconstruction**: clean labels by a vote of confident samples, contrast by strongest features.
 //!
-//! Warm-up, division between two networks, targets and loss $L_0$ are DivideMix's ([`super::dividemix`]), but for three things:
+//! As [`super::dividemix`], with $L = L_0 + \lambda_r L_{rank}$: who is clean is voted on ([`crate::kit::vote`]); $L_{rank}$ contrasts
+//! projected features of all unmixed views ([`crate::kit::contrast`]), alike if their strongest places are the same ([`crate::kit::rank`]).
+//! The network's own guesses and the strong views for plug-ins are from the pass of that term.
 //!
-//! - Who is clean is voted on ([`crate::kit::vote`]): the $K$ nearest of the most confident samples of all classes, balanced by class; a
-//!   label is clean if it wins, and its weight $w$ is its share of the votes. $K$ is at most half the mean number of a class's
-//!   representations.
-//! - One view is weak, one strong; targets come from the weak one.
-//! - $L = L_0 + \lambda_r L_{rank}$, where $L_{rank}$ ([`crate::kit::contrast`], temperature $\tau$) contrasts projected features of all
-//!   unmixed views, labelled and unlabelled: alike are the two views of a sample, and views with the same $k$ strongest features
-//!   ([`crate::kit::rank`]).
-//!
-//! # Where this differs from the paper
-//! The paper's text was out of reach. From its abstract: the vote and the rank contrast. All else is our reading, every number a setting. The
-//! network's own guesses come from the pass that the rank term needs anyway. Plug-ins are handed the strong views of that pass.
+//! Equations, settings and departures: docs/book/methods/rankmatch.md.
 
-use super::divided::{Divided, given, meanings, view};
+use super::SemiSettings;
+use super::divided::{Divided, given, view};
 use super::dividemix::regime;
-use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Objective, Plan, Provenance, SemiSettings, State, Tap,
-};
+use super::prelude::*;
 use crate::kit::contrast::{masked_info_nce, normalise_rows};
 use crate::kit::rank::positives;
 use crate::kit::rows::normalise;
-use crate::kit::vote::{confidence_vote, confident_pool};
-use crate::nets::{Heads, Projection, Samples};
-use crate::settings::require;
-use crate::trainer::{Scene, values};
-use crate::{Result, settings};
-use negscale_data::View;
-use serde::{Deserialize, Serialize};
+use crate::kit::vote::{confidence_vote, confident_pool, voters};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -42,53 +26,27 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "50s + 2, s the share held to be clean",
-    settings: || settings::table(&Settings::default()),
-    meanings: meanings![
-        ("rho", "share of the samples that may represent their classes"),
-        (
-            "votes",
-            "how many of the nearest representations vote, at most half of what a class has on average"
-        ),
-        ("top", "views are alike if their so many strongest features are the same"),
-        ("rank_temperature", "temperature of the rank contrast"),
-        ("lambda_r", "weight of the rank contrast"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(RankMatch::new(settings::read("rankmatch", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(RankMatch::new(read("rankmatch", table)?, facts)?)),
 };
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub semi: SemiSettings,
-    pub rho: f64,
-    pub votes: usize,
-    pub top: usize,
-    pub rank_temperature: f64,
-    pub lambda_r: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let semi = SemiSettings::default();
-        Self { semi, rho: 0.2, votes: 50, top: 5, rank_temperature: 0.1, lambda_r: 1.0 }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over semi: SemiSettings;
+    rho: f64 = 0.2 => positive_share, "share of the samples that may represent their classes";
+    votes: usize = 50 => at_least_1, "how many of the nearest representations vote, at most half of what a class has on average";
+    top: usize = 5 => at_least_1, "views are alike if their so many strongest features are the same";
+    rank_temperature: f64 = 0.1 => positive, "temperature of the rank contrast";
+    lambda_r: f64 = 1.0 => not_negative, "weight of the rank contrast";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.semi = self.semi.checked(facts)?;
-        let is_share = self.rho > 0.0 && self.rho <= 1.0;
-        require("rho", self.rho, is_share, "must be above 0 and at most 1")?;
-        require("votes", self.votes as f64, self.votes >= 1, "must be at least 1")?;
-        require("top", self.top as f64, self.top >= 1, "must be at least 1")?;
-        let temperature = self.rank_temperature;
-        require("rank_temperature", temperature, temperature > 0.0, "must be above 0")?;
-        require("lambda_r", self.lambda_r, self.lambda_r >= 0.0, "must be 0 or larger")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -113,12 +71,6 @@ impl RankMatch {
         self.divided.peers.clean[net] = verdict.weights.into_iter().map(|w| w as f32).collect();
         Ok(verdict.clean)
     }
-}
-
-/// How many vote: in a small set not so many that every class votes with all it has.
-fn voters(pool: &[Vec<usize>], votes: usize) -> usize {
-    let members: usize = pool.iter().map(Vec::len).sum();
-    votes.min(members.div_ceil(2 * pool.len().max(1))).max(1)
 }
 
 impl Host for RankMatch {
@@ -157,12 +109,5 @@ impl Host for RankMatch {
         Ok(objective.with_term("rank", &rank).with_tap(tap))
     }
 
-    fn state(&self) -> State {
-        self.divided.peers.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.divided.peers.restore(state);
-        Ok(())
-    }
+    keeps!(divided.peers);
 }

@@ -33,10 +33,8 @@ pub enum Rate {
 
 impl Rate {
     /// The meaning of the setting, for cards.
-    pub(super) const MEANING: super::Meaning = (
-        "rate",
-        "noise rate: estimate (from predictions so far), known (the actual one, an oracle), or a number",
-    );
+    pub(super) const MEANING: &str =
+        "noise rate: estimate (from predictions so far), known (the actual one, an oracle), or a number";
 
     /// The setting with `"known"` made a number. Under protocol `tuned` the rate is known rather than estimated.
     pub fn settle(self, protocol: Protocol, facts: &Facts) -> Result<Self> {

@@ -4,72 +4,25 @@
 //! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. See [`super::rolr`].
 
 use super::peers::{self, Peers};
-use super::{Batch, Facts, Objective, Plan, Protocol, Turn};
+use super::prelude::*;
 use crate::kit::loss::{prior_penalty, soft_cross_entropy};
 use crate::kit::target::{co_guess, refine, sharpen};
-use crate::ledger::Samples;
-use crate::schedule::Milestone;
-use crate::trainer::{Scene, first_largest, values};
-use crate::{Result, settings};
 use burn::tensor::Tensor;
-use negscale_data::{Order, View};
-use serde::{Deserialize, Serialize};
 
-/// Meanings of RoLR's settings, and of those that a method has besides.
-macro_rules! meanings {
-    ($($own:expr),* $(,)?) => {
-        &[
-            ("protocol", "blind: one setting for all noise; tuned: the published one for the noise at hand"),
-            ("warm_up", "epochs of warm-up, or their share of all epochs"),
-            ("warm_up_batch", "samples per batch in warm-up"),
-            ("guess_view", "view that targets are guessed from"),
-            ("train_view", "view that is learnt from: strong, or weak where strong views destroy too much"),
-            ("passes", "passes over the data per epoch after warm-up"),
-            ("lambda_p", "weight of the uniform prior"),
-            ("exponent", "exponent T of the guessed targets; 1 leaves them alone"),
-            ("confidence_penalty", "weight of the negative entropy in warm-up"),
-            ("scan_view", "view in which losses are measured: weak (authors' code) or plain"),
-            ("recent_losses", "how many epochs' losses the mixture sees as a mean; 1: the last"),
-            $($own),*
-        ]
-    };
-}
-pub(super) use meanings;
-
-/// Settings of RoLR.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    pub protocol: Protocol,
-    pub warm_up: Milestone,
-    pub warm_up_batch: usize,
-    pub guess_view: View,
-    pub train_view: View,
-    pub passes: usize,
-    pub lambda_p: f64,
-    pub exponent: f64,
-    pub confidence_penalty: f64,
-    pub scan_view: View,
-    pub recent_losses: usize,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            protocol: Protocol::Blind,
-            warm_up: Milestone::Share(0.2),
-            warm_up_batch: 64,
-            guess_view: View::Weak,
-            train_view: View::Strong,
-            passes: 2,
-            lambda_p: 1.0,
-            exponent: 1.0,
-            confidence_penalty: 0.0,
-            scan_view: View::Weak,
-            recent_losses: 1,
-        }
-    }
+settings! {
+    /// Settings of RoLR.
+    Settings;
+    protocol: Protocol = Protocol::Blind, Protocol::MEANING;
+    warm_up: Milestone = Milestone::Share(0.2) => milestone, "epochs of warm-up, or their share of all epochs";
+    warm_up_batch: usize = 64 => at_least_1, "samples per batch in warm-up";
+    guess_view: View = View::Weak, "view that targets are guessed from";
+    train_view: View = View::Strong, "view that is learnt from: strong, or weak where strong views destroy too much";
+    passes: usize = 2 => at_least_1, "passes over the data per epoch after warm-up";
+    lambda_p: f64 = 1.0 => not_negative, "weight of the uniform prior";
+    exponent: f64 = 1.0 => positive, "exponent T of the guessed targets; 1 leaves them alone";
+    confidence_penalty: f64 = 0.0 => not_negative, "weight of the negative entropy in warm-up";
+    scan_view: View = View::Weak, "view in which losses are measured: weak (authors' code) or plain";
+    recent_losses: usize = 1 => at_least_1, "how many epochs' losses the mixture sees as a mean; 1: the last";
 }
 
 impl Settings {
@@ -81,23 +34,7 @@ impl Settings {
             self.lambda_p = if kind.starts_with("sym") && rate >= 0.8 { 2.0 } else { 1.0 };
             self.recent_losses = if rate >= 0.9 { 5 } else { 1 };
         }
-        settings::require("rolr.passes", self.passes as f64, self.passes >= 1, "must be at least 1")?;
-        settings::require(
-            "rolr.warm_up_batch",
-            self.warm_up_batch as f64,
-            self.warm_up_batch >= 1,
-            "must be at least 1",
-        )?;
-        settings::require(
-            "rolr.recent_losses",
-            self.recent_losses as f64,
-            self.recent_losses >= 1,
-            "must be at least 1",
-        )?;
-        settings::require("rolr.lambda_p", self.lambda_p, self.lambda_p >= 0.0, "must be 0 or larger")?;
-        settings::require("rolr.exponent", self.exponent, self.exponent > 0.0, "must be above 0")?;
-        let penalty = self.confidence_penalty;
-        settings::require("rolr.confidence_penalty", penalty, penalty >= 0.0, "must be 0 or larger")?;
+        self.check()?;
         Ok(self)
     }
 }
@@ -166,7 +103,7 @@ impl Refurbishing {
         let word = self.peers.word(1 - batch.net(), &batch.samples);
         let target = refine(&word, &batch.given, guess.clone());
         let rows = values(target.clone())?;
-        scene.ledger.set_targets(Samples::These(&batch.samples), &rows)?;
+        scene.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
         let believed = rows.chunks(rows.len() / batch.len()).map(first_largest).collect();
         Ok(Refurbished { guess, target, believed })
     }

@@ -1,38 +1,17 @@
 //! UNICON (Karim et al., CVPR 2022): the same number of clean samples from every class, and contrast of all others.
 //!
-//! Selection by loss favours easy classes. Here $\bar p_i$ is the mean prediction of two networks on the plain sample and
-//! $d_i = \mathrm{JSD}(\bar p_i, e(\tilde y_i))$ ([`crate::kit::jsd`]). With the cut-off $\bar d$, the mean of all $d_i$ (above $d_\mu$: a part
-//! $1/\tau$ of the way down to the smallest), $R$ the share of samples below it, and $C$ classes, the $\lfloor R N / C \rfloor$ samples of smallest $d$ of every
-//! class are labelled, all others unlabelled. This is judged anew before each of the two networks is trained. A batch has $B$
-//! labelled samples $x$ and $\lfloor B / 2R \rfloor$ unlabelled ones $u$, with $w_i = 1$ where $d_i < \frac12$ and $1 - d_i$ elsewhere:
+//! Labelled are the $\lfloor R N / C \rfloor$ samples of every class of smallest $d_i = \mathrm{JSD}(\bar p_i, e(\tilde y_i))$, $R$ the
+//! share below a cut-off ([`crate::kit::jsd`]); then the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
+//! Samples are divided anew before each network's turn.
 //!
-//! - $t_x = [\, w\, e(\tilde y) + (1 - w)\, \frac12 (p_a(x^{w1}) + p_a(x^{w2})) \,]_T$;
-//! - $t_u = [\, \frac14 (p_a(u^{w1}) + p_a(u^{w2}) + p_b(u^{w1}) + p_b(u^{w2})) \,]_T$;
-//! - the loss of [contrasted](crate::hosts::ContrastSettings) methods on strong views.
-//!
-//! **Ledger.** Clean probability: $1 - d_i / \log 2$, which is 1 minus the divergence to base 2. Targets: $t_x$ and $t_u$.
-//!
-//! # Where this differs from the authors' code
-//! Their natural logarithms keep $d$ below $\log 2 = 0.69$, so that $d_\mu = 0.7$ is never passed: `jsd_base = "e"`. With base 2, as the numbers
-//! 0.7 and 0.5 seem to be meant, it is at much noise. The code repeats sample 0 where a class is short; here it has fewer. At most $4B$ samples of a batch
-//! are unlabelled. The cosine of the rate stays down at its end instead of rising again. Warm-up and ramp are shares of all epochs. The
-//! variant for WebVision (restarts, no squared error) is left out.
+//! Equations, settings and departures: docs/book/methods/unicon.md.
 
-use super::contrasted::{self, Contrasted, contrast_meanings, tap};
+use super::ContrastSettings;
+use super::contrasted::{self, Contrasted, tap};
 use super::divided::note;
-use super::{
-    Batch, Beliefs, Card, ContrastSettings, Facts, Host, Judges, Kind, Objective, Plan, Provenance, Regime,
-    State,
-};
+use super::prelude::*;
 use crate::kit::jsd::{label_jsds, select_uniformly};
 use crate::kit::semi::divide;
-use crate::ledger::Samples;
-use crate::nets::{Heads, Projection};
-use crate::schedule::Milestone;
-use crate::settings::require;
-use crate::trainer::Scene;
-use crate::{Result, settings};
-use negscale_data::View;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::LN_2;
 
@@ -47,14 +26,10 @@ pub const CARD: Card = Card {
     judges: Judges::Sum,
     beliefs: Beliefs::Own,
     cost: "16s + 20, s the share held to be clean",
-    settings: || settings::table(&Settings::default()),
-    meanings: contrast_meanings![
-        ("jsd_base", "base of the logarithms in the divergence: e (authors' code) or 2"),
-        ("d_mu", "mean divergence above which the cut-off is lowered; natural logarithms never reach 0.7"),
-        ("tau", "lowered by this part of the way to the smallest: 1 / tau"),
-    ],
+    settings: || table(&Settings::default()),
+    meanings: Settings::MEANINGS,
     regime,
-    build: |table, facts| Ok(Box::new(Unicon::new(settings::read("unicon", table)?, facts)?)),
+    build: |table, facts| Ok(Box::new(Unicon::new(read("unicon", table)?, facts)?)),
 };
 
 /// Base of logarithms.
@@ -67,29 +42,19 @@ pub enum Base {
     Two,
 }
 
-/// Settings of the method.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)] // the card says what they mean
-pub struct Settings {
-    #[serde(flatten)]
-    pub contrast: ContrastSettings,
-    pub jsd_base: Base,
-    pub d_mu: f64,
-    pub tau: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { contrast: ContrastSettings::default(), jsd_base: Base::E, d_mu: 0.7, tau: 5.0 }
-    }
+settings! {
+    /// Settings of the method.
+    Settings over contrast: ContrastSettings;
+    jsd_base: Base = Base::E, "base of the logarithms in the divergence: e (authors' code) or 2";
+    d_mu: f64 = 0.7 => not_negative, "mean divergence above which the cut-off is lowered; natural logarithms never reach 0.7";
+    tau: f64 = 5.0, "lowered by this part of the way to the smallest: 1 / tau";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.contrast = self.contrast.checked(facts, 1.0)?;
-        require("d_mu", self.d_mu, self.d_mu >= 0.0, "must be 0 or larger")?;
+        self.check()?;
         require("tau", self.tau, self.tau >= 1.0, "must be 1 or larger")?;
         Ok(self)
     }
@@ -129,7 +94,7 @@ impl Unicon {
         let w: Vec<f32> = d.iter().map(|&d| if d < 0.5 { 1.0 } else { (1.0 - d) as f32 }).collect();
         let division = divide(&is_clean, &clean, classes, [batch, unlabelled]);
         divided.peers.clean = [w.clone(), w];
-        scene.ledger.set_clean(Samples::All, &clean)?;
+        scene.ledger.set_clean(ledger::Samples::All, &clean)?;
         plan.notes.insert("below the cut-off".into(), share);
         note(plan, net, &division, d.len());
         let mut turn = divided.turn(net, division, unlabelled, &self.shared.views);
@@ -173,12 +138,5 @@ impl Host for Unicon {
         Ok(tap(objective, kept, given, taught.believed))
     }
 
-    fn state(&self) -> State {
-        self.shared.divided.peers.state()
-    }
-
-    fn restore(&mut self, state: State) -> Result<()> {
-        self.shared.divided.peers.restore(state);
-        Ok(())
-    }
+    keeps!(shared.divided.peers);
 }

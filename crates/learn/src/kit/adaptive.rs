@@ -16,6 +16,7 @@ use super::knn::{self, FEWEST, Voters, Votes};
 use super::otsu::{Group, otsu4};
 use super::{rows, target};
 use crate::Result;
+use crate::hosts::Meaning;
 use crate::settings::require;
 use crate::trainer::Scan;
 use serde::{Deserialize, Serialize};
@@ -74,6 +75,16 @@ impl Selection {
 }
 
 impl Rule {
+    /// What each setting means.
+    pub const MEANINGS: &'static [Meaning] = &[
+        ("relabel", "whether confident predictions replace labels"),
+        ("gamma_r", "confidence above which they do"),
+        ("gamma_e", "posterior above which a confident sample is clean"),
+        ("theta_s", "share of the winner's vote that the label of a clean sample has"),
+        ("fewest", "least number of neighbours asked, by group, the most confident first"),
+        ("ceiling", "most neighbours asked"),
+    ];
+
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         let shares = [("gamma_r", self.gamma_r), ("gamma_e", self.gamma_e), ("theta_s", self.theta_s)];

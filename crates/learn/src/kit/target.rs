@@ -95,3 +95,11 @@ pub fn insist(rows: &mut [f32], at: usize, label: u32, classes: usize) {
     row.fill(0.0);
     row[label as usize] = 1.0;
 }
+
+/// $t_y / (t_y + \max_{c \ne y} t_c)$: above one half where the label leads.
+pub fn lead(row: &[f32], label: u32) -> f32 {
+    let others = row.iter().enumerate().filter(|(class, _)| *class != label as usize);
+    let own = row[label as usize];
+    let rival = others.fold(0.0f32, |most, (_, &t)| most.max(t));
+    if own > 0.0 { own / (own + rival) } else { 0.0 }
+}

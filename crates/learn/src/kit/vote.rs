@@ -57,6 +57,12 @@ pub fn confident_pool(
     Ok(pool)
 }
 
+/// How many vote: in a small set not so many that every class votes with all it has.
+pub fn voters(pool: &[Vec<usize>], votes: usize) -> usize {
+    let members: usize = pool.iter().map(Vec::len).sum();
+    votes.min(members.div_ceil(2 * pool.len().max(1))).max(1)
+}
+
 /// The vote of the `k` representations nearest to each sample; rows of `z` have length 1, `pool` is [`confident_pool`]'s.
 pub fn confidence_vote(
     z: &[f32],

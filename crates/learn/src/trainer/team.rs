@@ -93,6 +93,12 @@ impl Team {
         Ok(Output { features: Tensor::from_inner(out.features), logits: Tensor::from_inner(out.logits) })
     }
 
+    /// The projection of features that a peer has [made](Self::watch), without gradients.
+    pub fn watch_projection(&self, net: usize, features: Tensor<2>) -> Result<Tensor<2>> {
+        let projected = self.net(net).valid().project(features.inner(), &Pass::evaluate())?;
+        Ok(Tensor::from_inner(projected))
+    }
+
     /// The pass of the next training step, for what [`train`](Self::train) does not do.
     pub fn next_pass(&self, net: usize) -> Pass {
         Pass::train(self.stream(net), self.passes.fetch_add(1, Relaxed))

@@ -23,6 +23,7 @@ pub mod ridge;
 mod rows;
 
 use super::rows::{check_labels, count, largest, normalise};
+use crate::hosts::Meaning;
 use crate::optim::Adam;
 use crate::settings::require;
 use crate::{Error, Result};
@@ -123,6 +124,24 @@ const BATCH_SHARE: usize = 10;
 const BATCH_PER_CLASS: usize = 8;
 
 impl Purify {
+    /// What each setting means.
+    pub const MEANINGS: &'static [Meaning] = &[
+        ("purify_epochs", "passes of the purification over all samples"),
+        (
+            "exchange",
+            "its branches exchange labels every so many passes; 0: never, as in the authors' code; auto: 20 up to 32 classes, else 0",
+        ),
+        ("block", "rows that its closed form sees at a time"),
+        ("ridge", "ridge of the closed form, in parts of the mean of the moment's diagonal"),
+        ("label_lr", "learning rate of labels"),
+        ("reader_batch", "rows per batch of the linear classifier that reads labels; fewer on small sets"),
+        ("reader_steps", "least number of its steps per pass"),
+        ("reader_lr", "its learning rate; a tenth of it after the first passes"),
+        ("confidence_weight", "weight of its negative entropy"),
+        ("prior_weight", "weight of its uniform prior; 2200 goes with double_softmax"),
+        ("double_softmax", "whether its losses see a softmax of the softmax, as in the authors' code"),
+    ];
+
     /// Refuses settings out of range.
     pub fn check(&self) -> Result<()> {
         for (name, value) in [
