@@ -206,7 +206,7 @@ fn pictures_are_learnt_without_labels_first_then_anew_and_a_stop_changes_nothing
         if host != "co-learning" {
             let stages: Vec<f64> = records.iter().map(|record| record.more["stage"]).collect();
             assert_eq!(stages, [1.0, 1.0, 2.0, 2.0], "{host}");
-            assert!(records[1].more.get("purified").is_none() && records[2].more["purified"] > 0.0, "{host}");
+            assert!(!records[1].more.contains_key("purified") && records[2].more["purified"] > 0.0, "{host}");
             assert_eq!(
                 records[0].learning_rate, records[2].learning_rate,
                 "{host}: the schedule begins anew"
