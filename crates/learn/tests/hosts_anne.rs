@@ -6,18 +6,16 @@ mod house;
 use burn::tensor::{Device, Tensor};
 use house::{finish, settings, task, timeless};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_data::known;
 use negscale_learn::Error;
 use negscale_learn::audit::{Audit, FLAG_BELOW};
 use negscale_learn::hosts::anne::{Settings, consistency};
 use negscale_learn::hosts::{Facts, Kind, Protocol};
 use negscale_learn::kit::adaptive::{Rule, Selection};
 use negscale_learn::kit::gmm::{self, CleanSide, GmmSettings};
-use negscale_learn::model::Preparation;
 use negscale_learn::nets::{Heads, Input, NetSpec, Network, Pass, Projection};
 use negscale_learn::optim::{self, Sgd};
 use negscale_learn::schedule::{Milestone, Shape};
-use negscale_learn::trainer::{Scan, Task, TrainSettings, Trainer, Tree};
+use negscale_learn::trainer::{Scan, TrainSettings, Trainer};
 
 const NOISE: &str = "sym-exact:0.4";
 
@@ -300,27 +298,4 @@ fn where_cross_entropy_learns_wrong_labels_by_heart_this_does_not() {
     let (ours, kept_out) = run("anne");
     assert!(learnt > 0.3, "cross-entropy was not trained for long enough: {learnt}");
     assert!(ours > plain + 0.05 && kept_out < learnt / 2.0, "{ours} against {plain}");
-}
-
-#[test]
-fn pictures_train_with_the_plug_in() {
-    let splits = known::embedded().unwrap();
-    let pick = |count: usize| (0..count).collect::<Vec<usize>>();
-    let train = splits.train.subset(&pick(64)).unwrap();
-    let task = Task {
-        preparation: Preparation::measure(&train, None).unwrap(),
-        test: Some(splits.test.unwrap().subset(&pick(32)).unwrap()),
-        train,
-        second_test: None,
-        tree: Tree::Learnt(Default::default()),
-        noise: None,
-    };
-    let own = TrainSettings::of("anne", "cnn-small", Kind::Images).unwrap();
-    let own =
-        TrainSettings { plugin: "negscale".into(), epochs: 2, batch: 16, threads: 1, width: 0.5, ..own };
-    let records = finish(&mut Trainer::new(task, own).unwrap());
-    let losses = &records[1].losses;
-    for term in ["fit", "consistency", "snop-global", "total"] {
-        assert!(losses[term].is_finite(), "{term}");
-    }
 }

@@ -4,16 +4,13 @@
 mod house;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use house::{finish, settings, task, weights};
-use negscale::Taxonomy;
-use negscale_data::known::embedded;
+use house::{finish, is_sound, picture_settings, pictures, settings, task, weights};
 use negscale_learn::hosts::{Facts, Kind, Protocol, SemiSettings, card, dividemix, rankmatch};
 use negscale_learn::kit::loss::{one_hot, prior_penalty, soft_cross_entropy, squared_error};
 use negscale_learn::kit::semi::{Cost, Division, divide};
 use negscale_learn::kit::target::{co_guess, refine, sharpen};
-use negscale_learn::model::Preparation;
 use negscale_learn::nets::Entry;
-use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree, values};
+use negscale_learn::trainer::{Outcome, TrainSettings, Trainer, values};
 use std::sync::atomic::Ordering::Relaxed;
 
 const BOTH: [&str; 2] = ["dividemix", "rankmatch"];
@@ -278,51 +275,15 @@ fn plug_ins_may_see_mixed_samples_instead() {
     assert_ne!(run("tap = \"mixed\""), run("tap = \"unmixed\""));
 }
 
-/// Some real pictures with a network that has batch norm.
-fn pictures(host: &str, text: &str) -> Trainer {
-    let picked: Vec<usize> = (0..65).map(|i| i * 7).collect();
-    let train = embedded().unwrap().train.subset(&picked).unwrap();
-    let task = Task {
-        preparation: Preparation::measure(&train, None).unwrap(),
-        train,
-        test: None,
-        second_test: None,
-        tree: Tree::Given(Taxonomy::builtin("fashion-mnist").unwrap()),
-        noise: None,
-    };
-    let settings = TrainSettings::of(host, "cnn-small", Kind::Images).unwrap();
-    let settings = TrainSettings {
-        plugin: "negscale".into(),
-        epochs: 2,
-        batch: 16,
-        width: 0.5,
-        threads: 1,
-        host_settings: table(text),
-        ..settings
-    };
-    Trainer::new(task, settings).unwrap()
-}
-
-fn is_sound(trainer: &Trainer) -> bool {
-    weights(trainer).into_iter().all(|bits| f32::from_bits(bits).is_finite())
-}
-
-#[test]
-fn pictures_and_batch_norm_work_with_the_plug_in() {
-    for host in BOTH {
-        let mut trainer = pictures(host, "warm_up = 1");
-        let last = finish(&mut trainer).pop().unwrap();
-        assert!(
-            last.losses["total"].is_finite() && last.losses.contains_key("snop-global"),
-            "{host}: {last:?}"
-        );
-        assert!(is_sound(&trainer), "{host}");
-    }
+fn of_pictures(text: &str) -> Trainer {
+    let settings = picture_settings("dividemix");
+    let (plugin, host_settings) = ("negscale".into(), table(text));
+    Trainer::new(pictures(), TrainSettings { plugin, host_settings, epochs: 2, ..settings }).unwrap()
 }
 
 #[test]
 fn an_epoch_without_unlabelled_samples_has_no_squared_error() {
-    let mut trainer = pictures("dividemix", "warm_up = 0\ntau = 0.0");
+    let mut trainer = of_pictures("warm_up = 0\ntau = 0.0");
     let first = &finish(&mut trainer)[0];
     assert!(first.more["labelled for net 1"] > 0.95, "{:?}", first.more);
     assert!(!first.losses.contains_key("consistency"), "{:?}", first.losses);
@@ -331,7 +292,7 @@ fn an_epoch_without_unlabelled_samples_has_no_squared_error() {
 
 #[test]
 fn an_epoch_in_which_no_label_seems_clean_says_so_and_trains_all_the_same() {
-    let mut trainer = pictures("dividemix", "warm_up = 0\ntau = 0.9999999");
+    let mut trainer = of_pictures("warm_up = 0\ntau = 0.9999999");
     let first = &finish(&mut trainer)[0];
     assert_eq!(first.more["too few clean for net 1"], 1.0, "{:?}", first.more);
     assert!(first.losses["fit"] > 0.0 && first.losses["consistency"] > 0.0);

@@ -3,12 +3,11 @@
 
 mod house;
 
-use house::{finish, settings, task, weights};
-use negscale_data::{Dataset, known};
+use house::{finish, in_pieces, picture_settings, pictures, settings, task, weights};
+use negscale_data::Dataset;
 use negscale_learn::hosts::{METHODS, card};
-use negscale_learn::model::Preparation;
 use negscale_learn::nets::{Input, NetSpec, Network, names};
-use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
+use negscale_learn::trainer::{Outcome, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
 
 const NOISE: &str = "sym-exact:0.4";
@@ -171,35 +170,10 @@ fn plug_ins_of_dmlp_can_see_purified_or_given_labels() {
     }
 }
 
-/// Some small pictures with noise.
-fn pictures() -> Task {
-    let data = known::embedded().unwrap();
-    let picked: Vec<usize> = (0..96).collect();
-    let train = data.train.subset(&picked).unwrap();
-    let labels = train.given().iter().enumerate().map(|(i, &y)| if i % 3 == 0 { (y + 1) % 10 } else { y });
-    let labels = labels.collect();
-    let train = train.with_noise(labels).unwrap();
-    Task {
-        preparation: Preparation::measure(&train, None).unwrap(),
-        train,
-        test: None,
-        second_test: None,
-        tree: Tree::Learnt(Default::default()),
-        noise: None,
-    }
-}
-
 #[test]
 fn pictures_are_learnt_without_labels_first_then_anew_and_a_stop_changes_nothing() {
     for host in ["dmlp-naive", "dmlp-dividemix", "co-learning"] {
-        let settings = TrainSettings {
-            net: "cnn-small".into(),
-            width: 0.5,
-            hidden: Vec::new(),
-            epochs: 4,
-            batch: 24,
-            ..settings(host)
-        };
+        let settings = TrainSettings { batch: 24, ..picture_settings(host) };
         let make = || Trainer::new(pictures(), settings.clone()).unwrap();
         let mut straight = make();
         let records = finish(&mut straight);
@@ -212,17 +186,7 @@ fn pictures_are_learnt_without_labels_first_then_anew_and_a_stop_changes_nothing
                 "{host}: the schedule begins anew"
             );
         }
-        let mut stopped = make();
-        loop {
-            let flag = stopped.stop_flag();
-            let _ = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap();
-            if stopped.is_finished() {
-                break;
-            }
-            let bytes = stopped.save("run").unwrap();
-            stopped = make();
-            stopped.restore(&bytes, "run", "memory").unwrap();
-        }
+        let (stopped, _) = in_pieces(make);
         assert_eq!(weights(&stopped), weights(&straight), "{host}");
         assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{host}");
     }

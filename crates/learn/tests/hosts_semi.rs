@@ -4,11 +4,8 @@
 mod house;
 
 use house::{CLASSES, finish, settings, task, timeless, weights};
-use negscale::Taxonomy;
-use negscale_data::known::embedded;
 use negscale_learn::hosts::{Facts, Kind, Protocol, card, ccl, crosssplit, unicon};
-use negscale_learn::model::Preparation;
-use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
+use negscale_learn::trainer::{Outcome, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
 
 const ALL: [&str; 3] = ["unicon", "crosssplit", "ccl"];
@@ -320,48 +317,5 @@ fn plug_ins_see_unlabelled_samples_on_demand() {
     };
     for host in ["unicon", "crosssplit"] {
         assert_ne!(run(host, "warm_up = 1"), run(host, "warm_up = 1\ntap_unlabelled = true"), "{host}");
-    }
-}
-
-/// Some real pictures with a network that has batch norm.
-fn pictures(host: &str, plugin: &str, plugin_settings: &str) -> Trainer {
-    let picked: Vec<usize> = (0..97).map(|i| i * 7).collect();
-    let train = embedded().unwrap().train.subset(&picked).unwrap();
-    let task = Task {
-        preparation: Preparation::measure(&train, None).unwrap(),
-        train,
-        test: None,
-        second_test: None,
-        tree: Tree::Given(Taxonomy::builtin("fashion-mnist").unwrap()),
-        noise: None,
-    };
-    let settings = TrainSettings::of(host, "cnn-small", Kind::Images).unwrap();
-    let settings = TrainSettings {
-        plugin: plugin.into(),
-        plugin_settings: table(plugin_settings),
-        epochs: 2,
-        batch: 16,
-        width: 0.5,
-        threads: 1,
-        host_settings: table("warm_up = 1\nwarm_up_batch = 16"),
-        ..settings
-    };
-    Trainer::new(task, settings).unwrap()
-}
-
-#[test]
-fn pictures_and_batch_norm_work_and_a_plug_in_without_weight_changes_no_bit() {
-    for host in ALL {
-        let run = |plugin: &str, text: &str| {
-            let mut trainer = pictures(host, plugin, text);
-            let last = finish(&mut trainer).pop().unwrap();
-            let bits = weights(&trainer);
-            assert!(bits.iter().all(|&bits| f32::from_bits(bits).is_finite()), "{host}");
-            (bits, last)
-        };
-        let (alone, _) = run("none", "");
-        assert_eq!(alone, run("negscale", "lambda = 0.0\nmu = 0.0").0, "{host}");
-        let (with, last) = run("negscale", "");
-        assert!(last.losses.contains_key("snop-global") && with != alone, "{host}: {last:?}");
     }
 }

@@ -3,13 +3,12 @@
 
 mod house;
 
-use house::{finish, settings, task, timeless, weights};
+use house::{finish, in_pieces, settings, task, timeless, weights};
 use negscale_learn::hosts::{Facts, Kind, Protocol, card, disc, dsos, selc};
 use negscale_learn::ledger::Ledger;
 use negscale_learn::optim::Sgd;
 use negscale_learn::schedule::{Milestone, Shape};
 use negscale_learn::trainer::{Outcome, TrainSettings, Trainer};
-use std::sync::atomic::Ordering::Relaxed;
 
 const NOISE: &str = "sym-exact:0.4";
 
@@ -144,16 +143,7 @@ fn a_pilot_finds_when_to_begin_and_survives_stops() {
     assert_eq!(stages, [1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0]);
     let found = records[3].more["warm-up"];
     assert!((1.0..=3.0).contains(&found), "{found}");
-    let (mut stopped, mut again) = (make("selc-plus", 9, text), Vec::new());
-    while !stopped.is_finished() {
-        let flag = stopped.stop_flag();
-        if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
-            again.push(*record);
-        }
-        let bytes = stopped.save("run").unwrap();
-        stopped = make("selc-plus", 9, text);
-        stopped.restore(&bytes, "run", "memory").unwrap();
-    }
+    let (stopped, again) = in_pieces(|| make("selc-plus", 9, text));
     assert_eq!(timeless(&again), timeless(&records));
     assert_eq!(weights(&stopped), weights(&straight));
 }

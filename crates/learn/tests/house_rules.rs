@@ -3,13 +3,14 @@
 
 mod house;
 
-use house::{clouds, finish, settings, task, timeless, weights};
+use house::{
+    clouds, finish, in_pieces, is_sound, picture_settings, pictures, settings, task, timeless, weights,
+};
 use negscale_learn::audit::{Audit, FLAG_BELOW};
 use negscale_learn::hosts::METHODS;
 use negscale_learn::optim::Rule;
-use negscale_learn::trainer::{Outcome, TrainSettings, Trainer, Tree};
+use negscale_learn::trainer::{TrainSettings, Trainer, Tree};
 use negscale_learn::{hosts, settings as tables};
-use std::sync::atomic::Ordering::Relaxed;
 
 const NOISE: &str = "sym-exact:0.4";
 
@@ -78,23 +79,29 @@ fn a_run_stopped_after_any_batch_goes_on_bit_for_bit() {
         let mut straight = make();
         let records = finish(&mut straight);
 
-        let (mut stopped, mut again) = (make(), Vec::new());
-        loop {
-            let flag = stopped.stop_flag();
-            // Asked at every batch, a call runs one batch, or the evaluation alone.
-            if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
-                again.push(*record);
-            }
-            if stopped.is_finished() {
-                break;
-            }
-            let bytes = stopped.save("run").unwrap();
-            stopped = make();
-            stopped.restore(&bytes, "run", "memory").unwrap();
-        }
+        let (stopped, again) = in_pieces(make);
         assert_eq!(timeless(&again), timeless(&records), "{}", card.id);
         assert_eq!(weights(&stopped), weights(&straight), "{}", card.id);
         assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{}", card.id);
+    }
+}
+
+#[test]
+fn every_method_learns_from_pictures_with_batch_norm_and_any_plug_in() {
+    let off = toml::Table::from_iter(["lambda", "mu"].map(|key| (key.to_owned(), 0.0.into())));
+    for card in METHODS {
+        let run = |plugin: &str, plugin_settings: &toml::Table| {
+            let (plugin, plugin_settings) = (plugin.into(), plugin_settings.clone());
+            let settings = TrainSettings { plugin, plugin_settings, ..picture_settings(card.id) };
+            let mut trainer = Trainer::new(pictures(), settings).unwrap();
+            let last = finish(&mut trainer).pop().unwrap();
+            assert!(last.losses["total"].is_finite() && is_sound(&trainer), "{}: {last:?}", card.id);
+            (weights(&trainer), last)
+        };
+        let (alone, _) = run("none", &toml::Table::new());
+        assert_eq!(alone, run("negscale", &off).0, "{}", card.id);
+        let (with, last) = run("negscale", &toml::Table::new());
+        assert!(last.losses.contains_key("snop-global") && with != alone, "{}: {last:?}", card.id);
     }
 }
 

@@ -3,12 +3,14 @@
 
 use negscale::Taxonomy;
 use negscale_data::draw::{Draw, Purpose};
+use negscale_data::known;
 use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
 use negscale_learn::hosts::Kind;
 use negscale_learn::model::Preparation;
 use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
 use negscale_report::EpochRecord;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 pub const CLASSES: usize = 4;
 const DIM: usize = 8;
@@ -75,6 +77,52 @@ pub fn task(count: usize, noise: &str) -> Task {
 pub fn settings(host: &str) -> TrainSettings {
     let settings = TrainSettings::of(host, "mlp", Kind::Features).unwrap();
     TrainSettings { hidden: vec![32], epochs: 3, batch: 32, threads: 1, ..settings }
+}
+
+/// Some real pictures, every third label wrong.
+pub fn pictures() -> Task {
+    let picked: Vec<usize> = (0..97).map(|i| i * 7).collect();
+    let train = known::embedded().unwrap().train.subset(&picked).unwrap();
+    let labels = train.given().iter().enumerate();
+    let labels = labels.map(|(i, &y)| if i % 3 == 0 { (y + 1) % 10 } else { y }).collect();
+    let train = train.with_noise(labels).unwrap();
+    Task {
+        preparation: Preparation::measure(&train, None).unwrap(),
+        train,
+        test: None,
+        second_test: None,
+        tree: Tree::Given(Taxonomy::builtin("fashion-mnist").unwrap()),
+        noise: None,
+    }
+}
+
+/// For pictures: a small network that has batch norm.
+pub fn picture_settings(host: &str) -> TrainSettings {
+    let settings = TrainSettings::of(host, "cnn-small", Kind::Images).unwrap();
+    TrainSettings { epochs: 4, batch: 16, width: 0.5, threads: 1, ..settings }
+}
+
+/// A run that is stopped, saved and taken up again after every batch, until its end.
+pub fn in_pieces(make: impl Fn() -> Trainer) -> (Trainer, Vec<EpochRecord>) {
+    let (mut stopped, mut records) = (make(), Vec::new());
+    loop {
+        let flag = stopped.stop_flag();
+        // Asked at every batch, a call runs one batch, or the evaluation alone.
+        if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
+            records.push(*record);
+        }
+        if stopped.is_finished() {
+            return (stopped, records);
+        }
+        let bytes = stopped.save("run").unwrap();
+        stopped = make();
+        stopped.restore(&bytes, "run", "memory").unwrap();
+    }
+}
+
+/// Whether all weights are numbers.
+pub fn is_sound(trainer: &Trainer) -> bool {
+    weights(trainer).into_iter().all(|bits| f32::from_bits(bits).is_finite())
 }
 
 /// Trains to the end.
