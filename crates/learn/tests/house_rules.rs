@@ -128,6 +128,27 @@ fn a_plug_in_without_weight_leaves_the_method_as_it_is_bit_for_bit() {
 }
 
 #[test]
+fn class_means_of_several_networks_survive_a_stop() {
+    let mut centred = toml::Table::new();
+    centred.insert("centre".into(), "class-balanced".into());
+    centred.insert("lambda".into(), 100.0.into());
+    for host in ["co-teaching", "selc-plus"] {
+        let settings = TrainSettings {
+            plugin: "negscale".into(),
+            plugin_settings: centred.clone(),
+            epochs: 4,
+            ..settings(host)
+        };
+        let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
+        let mut straight = make();
+        let records = finish(&mut straight);
+        let (stopped, again) = in_pieces(make);
+        assert_eq!(timeless(&again), timeless(&records), "{host}");
+        assert_eq!(weights(&stopped), weights(&straight), "{host}");
+    }
+}
+
+#[test]
 fn ablations_differ_from_each_other_and_from_the_whole() {
     let run = |plugin: &str| {
         let settings = TrainSettings { plugin: plugin.into(), epochs: 1, ..settings("cross-entropy") };

@@ -234,6 +234,11 @@ fn thresholds_of_nothing_trust_every_label_and_thresholds_of_one_none() {
     thresholds.judge(Rule { margin: 0.5, cap: 0.65 });
     assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 2), (1, 0)]);
     assert_eq!(thresholds.share(Set::Corrected), 1.0);
+    // What is seen of a sample in the next epoch does not change the label that was found in the last.
+    thresholds.record(&[0, 1], &[1, 2], [&[0.1, 0.1, 0.8, 0.7, 0.2, 0.1]; 2]);
+    assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 2), (1, 0)]);
+    thresholds.judge(Rule { margin: 0.5, cap: 0.65 });
+    assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 0), (1, 2)]);
     assert_eq!([Start::Samples, Start::Classes].map(|start| start.threshold(50, 4)), [0.02, 0.25]);
 }
 

@@ -257,8 +257,7 @@ fn train(
                 }
                 screen.epoch(&records)?;
             }
-            Outcome::Stopped { save: true } => folder.keep(folder.save(&trainer), &trainer)?,
-            Outcome::Stopped { save: false } => {}
+            Outcome::Stopped => folder.keep(folder.save(&trainer), &trainer)?,
         }
         if !trainer.is_finished() {
             signals.check()?;

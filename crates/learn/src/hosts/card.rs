@@ -82,6 +82,14 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// Kind and rate of the noise, if a method may look at it and it is of a kind that settings were published for.
+    pub fn noise_for(&self, protocol: Protocol) -> Option<(&str, f64)> {
+        let (kind, rate) = self.noise_kind();
+        (protocol == Protocol::Tuned && !matches!(kind, "" | "file")).then_some((kind, rate))
+    }
+}
+
 /// Whether a method may look at which noise there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

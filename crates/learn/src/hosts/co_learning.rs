@@ -11,6 +11,7 @@ use crate::kit::contrast::nt_xent;
 use crate::kit::loss::{one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use crate::kit::structure::structure;
+use crate::nets::Pass;
 use crate::optim::Adam;
 use burn::tensor::Tensor;
 
@@ -74,7 +75,9 @@ impl Host for CoLearning {
         if lambda_str == 0.0 && !scene.tapped {
             return Ok(None);
         }
-        let out = team.train(0, &batch.views[0])?;
+        // For a plug-in alone it must leave no trace.
+        let shown = &batch.views[0];
+        let out = if lambda_str == 0.0 { team.rehearse(0, shown)? } else { team.train(0, shown)? };
         // Without a label's gradient: only the classifier moves.
         let fixed = out.features.clone().detach();
         self.seen = scene.tapped.then_some(out.features);
@@ -106,7 +109,7 @@ impl Host for CoLearning {
         Ok(match self.seen.take() {
             None => objective,
             Some(features) => {
-                let logits = net.classify(features.clone(), &team.next_pass(0));
+                let logits = net.classify(features.clone(), &Pass::evaluate());
                 objective.with_tap(Tap::new(Output { features, logits }, batch.given.clone()))
             }
         })

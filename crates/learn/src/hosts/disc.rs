@@ -52,8 +52,7 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if self.protocol == Protocol::Tuned {
-            let (kind, rate) = facts.noise_kind();
+        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
             let (is_heavy, is_ins) = (rate >= 0.6, kind == "ins");
             let is_asym = kind.starts_with("asym") || kind == "pairflip";
             self.lambda_h = if is_heavy { 0.2 } else { 1.0 };

@@ -41,8 +41,7 @@ settings! {
 impl SemiSettings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        let (kind, rate) = facts.noise_kind();
-        if self.protocol == Protocol::Tuned && !matches!(kind, "" | "file") {
+        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
             let is_sym = kind.starts_with("sym");
             let is_asym = kind.starts_with("asym") || kind == "pairflip";
             self.confidence_penalty = if is_asym { 1.0 } else { 0.0 };

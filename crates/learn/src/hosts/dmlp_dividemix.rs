@@ -45,8 +45,8 @@ impl Settings {
     /// The settings, tuned to the noise if that is asked for, if those of DivideMix are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         let semi = &mut self.dividemix.semi;
-        if semi.protocol == Protocol::Tuned && facts.noise.is_some() {
-            let is_easy = facts.classes <= FEW_CLASSES && facts.noise_kind().1 < 0.5;
+        if let Some((_, rate)) = facts.noise_for(semi.protocol) {
+            let is_easy = facts.classes <= FEW_CLASSES && rate < 0.5;
             semi.lambda_u = if is_easy { 0.0 } else { 25.0 };
         }
         // Purified labels do not have the noise that the published settings are for.
@@ -89,6 +89,7 @@ impl Host for Purer {
         }
         self.purifying.shift(scene);
         let mut objective = self.dividing.objective(&self.purifying.relabel(batch), scene)?;
+        batch.parts().iter().try_for_each(|part| self.purifying.insist(&part.samples, scene))?;
         let taps = objective.taps.into_iter().map(|tap| {
             // Mixed samples stand twice, part by part.
             let parts = batch.parts();

@@ -136,8 +136,12 @@ impl Host for Dsos {
         let (mut rows, mut labels) = (vec![0.0; batch.len() * classes], batch.given.clone());
         for (at, row) in rows.chunks_mut(classes).enumerate() {
             let sample = batch.samples[at] as usize;
-            labels[at] = self.labels.get(sample).copied().unwrap_or(labels[at]);
-            soften(labels[at], self.worth(sample), self.settings.a, row);
+            if warming_up {
+                row[labels[at] as usize] = 1.0;
+            } else {
+                labels[at] = self.labels[sample];
+                soften(labels[at], self.worth(sample), self.settings.a, row);
+            }
         }
         let alpha = if warming_up && !warm_up_mix { 0.0 } else { alpha };
         let mix = Mix::draw(&mut scene.draw(batch, 0), batch.len(), alpha, true);
@@ -151,10 +155,12 @@ impl Host for Dsos {
         if !scene.tapped || among.is_empty() {
             return Ok(objective);
         }
-        let worthy = batch.views[0].select(places(&among, &scene.device().clone().autodiff()));
-        let out = scene.team.rehearse(0, &worthy)?;
+        let all = scene.team.rehearse(0, &batch.views[0])?;
+        let rows = places(&among, &all.logits.device());
+        let [features, logits] = [all.features, all.logits].map(|x| x.select(0, rows.clone()));
         let pick = |labels: &[u32]| among.iter().map(|&at| labels[at]).collect();
-        Ok(objective.with_tap(Tap::new(out, pick(&batch.given)).believing(pick(&labels))))
+        let tap = Tap::new(Output { features, logits }, pick(&batch.given));
+        Ok(objective.with_tap(tap.believing(pick(&labels))))
     }
 
     fn state(&self) -> State {

@@ -38,8 +38,7 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        let (kind, rate) = facts.noise_kind();
-        if self.easy.protocol == Protocol::Tuned {
+        if let Some((kind, rate)) = facts.noise_for(self.easy.protocol) {
             let is_heavy = kind.starts_with("sym") && rate >= 0.65;
             self.lambda = match (facts.classes <= FEW_CLASSES, is_heavy) {
                 (true, false) => 0.9,

@@ -44,7 +44,7 @@ pub(super) struct Purifying {
     lengths: [usize; 2],
     /// Purified labels, once there are any.
     pub labels: Vec<u32>,
-    /// What the purifier holds of the given label.
+    /// What the purifier holds of the given label among all but the purified one.
     right: Vec<f32>,
 }
 
@@ -135,9 +135,13 @@ impl Purifying {
         let settings = &self.settings.purify;
         let pure = purify(from, settings, &mut scene.draw_for_plan(0), || scene.is_stopped())?;
         let held = |(i, &label): (usize, &u32)| pure.beliefs[i * classes + label as usize];
-        self.right = given.iter().enumerate().map(held).collect();
+        let right: Vec<f32> = given.iter().enumerate().map(held).collect();
         scene.ledger.set_targets(ledger::Samples::All, &pure.beliefs)?;
-        scene.ledger.set_clean(ledger::Samples::All, &self.right)?;
+        scene.ledger.set_clean(ledger::Samples::All, &right)?;
+        let of_others = |(i, &label): (usize, &u32)| 1.0 - pure.beliefs[i * classes + label as usize];
+        let others = pure.labels.iter().enumerate().map(of_others);
+        self.right =
+            right.iter().zip(others).map(|(&held, others)| (held / others.max(held)).min(1.0)).collect();
         self.labels = pure.labels;
         Ok(())
     }
@@ -150,8 +154,24 @@ impl Purifying {
             let w = scene.ledger.clean(i).unwrap_or(0.5);
             if self.labels[i] == given[i] { w } else { (1.0 - w) * self.right[i] }
         };
-        let right: Vec<f32> = (0..given.len()).map(right).collect();
+        let mut right: Vec<f32> = (0..given.len()).map(right).collect();
+        for &(i, label) in scene.truths {
+            right[i as usize] = if label == given[i as usize] { 1.0 } else { 0.0 };
+        }
         scene.ledger.set_clean(ledger::Samples::All, &right)
+    }
+
+    /// Targets of told samples among these are what was told, whatever the form has entered.
+    pub fn insist(&self, samples: &[u32], scene: &mut Scene) -> Result<()> {
+        let classes = scene.ledger.classes();
+        for &sample in samples {
+            if let Ok(at) = scene.truths.binary_search_by_key(&sample, |&(i, _)| i) {
+                let mut row = vec![0.0; classes];
+                row[scene.truths[at].1 as usize] = 1.0;
+                scene.ledger.set_targets(ledger::Samples::These(&[sample]), &row)?;
+            }
+        }
+        Ok(())
     }
 
     /// Purified labels of these samples.

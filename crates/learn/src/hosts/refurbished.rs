@@ -28,8 +28,7 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if self.protocol == Protocol::Tuned {
-            let (kind, rate) = facts.noise_kind();
+        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
             self.confidence_penalty = if kind.starts_with("asym") || kind == "pairflip" { 1.0 } else { 0.0 };
             self.lambda_p = if kind.starts_with("sym") && rate >= 0.8 { 2.0 } else { 1.0 };
             self.recent_losses = if rate >= 0.9 { 5 } else { 1 };

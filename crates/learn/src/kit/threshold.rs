@@ -96,6 +96,8 @@ pub struct Thresholds {
     pub guess: Vec<u32>,
     /// What is made of every sample.
     pub sets: Vec<Set>,
+    /// $\hat y$: the guess when that was decided, whatever is seen of a sample since.
+    pub corrected: Vec<u32>,
 }
 
 impl Thresholds {
@@ -104,7 +106,8 @@ impl Thresholds {
         let zeros = vec![0.0; samples];
         let seen = Seen { own: zeros.clone(), most: zeros.clone(), threshold: vec![start; samples] };
         let sets = vec![Set::Left; samples];
-        Self { seen: [seen.clone(), seen], most: zeros, guess: vec![0; samples], sets }
+        let guess = vec![0; samples];
+        Self { seen: [seen.clone(), seen], most: zeros, corrected: guess.clone(), guess, sets }
     }
 
     /// Takes in the predictions (a row of probabilities for each sample) of both views; gives their mean.
@@ -125,6 +128,7 @@ impl Thresholds {
 
     /// Sorts samples by what was seen of them.
     pub fn judge(&mut self, rule: Rule) {
+        self.corrected.clone_from(&self.guess);
         for i in 0..self.sets.len() {
             let threshold = self.seen.iter().map(|seen| seen.threshold[i]).sum::<f32>() / 2.0;
             let is_sure = self.most[i] > (threshold + rule.margin).min(rule.cap);
@@ -154,7 +158,7 @@ impl Thresholds {
     pub fn choose(&self, samples: &[u32], given: &[u32]) -> Vec<(usize, u32)> {
         let label = |(at, (&i, &given)): (usize, (&u32, &u32))| match self.sets[i as usize] {
             Set::Clean | Set::Hard => Some((at, given)),
-            Set::Corrected => Some((at, self.guess[i as usize])),
+            Set::Corrected => Some((at, self.corrected[i as usize])),
             Set::Left => None,
         };
         samples.iter().zip(given).enumerate().filter_map(label).collect()
@@ -191,6 +195,7 @@ impl Thresholds {
         }
         state.floats.insert("most".into(), self.most.clone());
         state.whole.insert("guess".into(), self.guess.clone());
+        state.whole.insert("corrected".into(), self.corrected.clone());
         state.whole.insert("sets".into(), self.sets.iter().map(|&set| set as u32).collect());
         state
     }
@@ -206,6 +211,6 @@ impl Thresholds {
         let most = floats("most".into());
         let mut whole = |name| state.whole.remove(name).unwrap_or_default();
         let (guess, sets) = (whole("guess"), whole("sets").into_iter().map(Set::from).collect());
-        Self { seen, most, guess, sets }
+        Self { seen, most, guess, sets, corrected: whole("corrected") }
     }
 }

@@ -21,8 +21,11 @@ pub struct Added {
 
 /// A loss that attaches to any host.
 pub trait Plugin: Send {
-    /// What is to be added for a tap, if anything. `batch` counts all batches of the run.
-    fn attach(&mut self, tap: &Tap, batch: u64) -> Result<Option<Added>>;
+    /// What is to be added for a tap of network `net`, if anything. `batch` counts all batches of the run.
+    fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>>;
+
+    /// The networks begin anew: what is known of their features is void.
+    fn forget(&mut self);
 
     /// Whether it acts while the host warms up.
     fn acts_during_warm_up(&self) -> bool;

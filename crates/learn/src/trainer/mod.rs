@@ -108,11 +108,8 @@ pub struct Progress<'a> {
 pub enum Outcome {
     /// The epoch is over.
     Finished(Box<EpochRecord>),
-    /// It was asked to stop. `save` says whether the state is worth saving: otherwise the last saved one is the same.
-    Stopped {
-        /// Whether anything happened that is not saved.
-        save: bool,
-    },
+    /// It was asked to stop.
+    Stopped,
 }
 
 /// A training run.
@@ -247,8 +244,13 @@ impl Trainer {
         let begun = Instant::now();
         let before = self.position.seconds;
         if self.position.plan.is_none() {
+            let kept = self.host.state();
             match self.plan() {
-                Err(Error::Interrupted) => return Ok(Outcome::Stopped { save: false }),
+                Err(Error::Interrupted) => {
+                    // A plan that was not finished is made again, from the same state.
+                    self.host.restore(kept)?;
+                    return Ok(Outcome::Stopped);
+                }
                 other => self.begin(other?)?,
             }
         }
@@ -263,7 +265,7 @@ impl Trainer {
         }
         let record = if over { self.evaluate(&plan) } else { Err(Error::Interrupted) };
         match record {
-            Err(Error::Interrupted) => Ok(Outcome::Stopped { save: true }),
+            Err(Error::Interrupted) => Ok(Outcome::Stopped),
             record => {
                 let mut record = record?;
                 record.seconds = before + begun.elapsed().as_secs_f64();
@@ -373,8 +375,10 @@ impl Trainer {
         if let Some(plugin) = &mut self.plugin
             && (!plan.warming_up || plugin.acts_during_warm_up())
         {
-            for tap in &objective.taps {
-                if let Some(added) = plugin.attach(tap, self.position.batches)? {
+            for (number, tap) in objective.taps.iter().enumerate() {
+                // One tap for each network that is trained, in their order.
+                let net = batch.trains.get(number).copied().unwrap_or(batch.net());
+                if let Some(added) = plugin.attach(tap, net, self.position.batches)? {
                     loss = loss + added.loss;
                     reported.extend(added.terms);
                 }

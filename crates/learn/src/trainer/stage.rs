@@ -30,6 +30,7 @@ impl Trainer {
         if plan.anew != Anew::Nothing {
             let nets = match plan.anew {
                 Anew::Networks => {
+                    self.plugin.iter_mut().for_each(|plugin| plugin.forget());
                     let stage = plan.stage.map_or(0, |stage| stage.number);
                     let (input, classes) = (self.preparation.input(), self.classes.len());
                     networks(&self.settings, input, classes, stage, &self.device)?

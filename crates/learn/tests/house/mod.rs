@@ -102,11 +102,13 @@ pub fn picture_settings(host: &str) -> TrainSettings {
     TrainSettings { epochs: 4, batch: 16, width: 0.5, threads: 1, ..settings }
 }
 
-/// A run that is stopped, saved and taken up again after every batch, until its end.
+/// A run that is stopped, saved and taken up again after every batch, and in between while it plans, until its end.
 pub fn in_pieces(make: impl Fn() -> Trainer) -> (Trainer, Vec<EpochRecord>) {
-    let (mut stopped, mut records) = (make(), Vec::new());
+    let (mut stopped, mut records, mut at_once) = (make(), Vec::new(), false);
     loop {
         let flag = stopped.stop_flag();
+        at_once = !at_once;
+        flag.store(at_once, Relaxed);
         // Asked at every batch, a call runs one batch, or the evaluation alone.
         if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
             records.push(*record);
@@ -131,7 +133,7 @@ pub fn finish(trainer: &mut Trainer) -> Vec<EpochRecord> {
     while !trainer.is_finished() {
         match trainer.epoch(|_| {}).unwrap() {
             Outcome::Finished(record) => records.push(*record),
-            Outcome::Stopped { .. } => panic!("nobody asked it to stop"),
+            Outcome::Stopped => panic!("nobody asked it to stop"),
         }
     }
     records

@@ -72,7 +72,7 @@ pub struct Purify {
     pub purify_epochs: usize,
     /// When branches exchange labels.
     pub exchange: Exchange,
-    /// Rows per block, or less.
+    /// Rows per block, about: blocks are of equal size.
     pub block: usize,
     /// Ridge of the closed form, in parts of the mean of the moment's diagonal.
     pub ridge: f64,
