@@ -241,7 +241,8 @@ fn grid(done: &[Finished<'_>], axes: &Axes, figure: &str, note: &str) -> Result<
             let sample: Sample = here.filter_map(|run| run.outcome.figures.get(figure).copied()).collect();
             cells.push(mean(&sample, form));
         }
-        table.push(cells)?;
+        let is_told = first.is_some_and(|run| run.outcome.true_labels() > 0);
+        if is_told { table.push_apart(cells)? } else { table.push(cells)? }
     }
     Ok(table)
 }

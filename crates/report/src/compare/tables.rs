@@ -63,7 +63,9 @@ pub(super) fn results(groups: &Groups) -> Result<Table> {
     let mut table = Table::new("Results", columns).with_note(note);
     for group in &groups.groups {
         let figures = measured.iter().map(|(name, _, form, _)| mean(&group.sample(name), *form));
-        table.push(names(group, &name_columns).into_iter().chain(figures).collect())?;
+        let row = names(group, &name_columns).into_iter().chain(figures).collect();
+        let is_told = group.runs.iter().any(|run| run.outcome.true_labels() > 0);
+        if is_told { table.push_apart(row)? } else { table.push(row)? }
     }
     Ok(table)
 }

@@ -7,6 +7,7 @@
 mod formats;
 
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 
 /// A table.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Table {
     pub note: String,
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
+    /// Rows that are not compared with the others, by number.
+    apart: BTreeSet<usize>,
 }
 
 /// What a column holds: decides its side and its columns in CSV.
@@ -149,7 +152,7 @@ impl Cell {
 impl Table {
     /// A table without rows.
     pub fn new(title: impl Into<String>, columns: Vec<Column>) -> Self {
-        Self { title: title.into(), note: String::new(), columns, rows: Vec::new() }
+        Self { title: title.into(), note: String::new(), columns, rows: Vec::new(), apart: BTreeSet::new() }
     }
 
     /// The same with a line below it.
@@ -171,6 +174,16 @@ impl Table {
         Ok(())
     }
 
+    /// Adds a row that is not to be compared with the others: it is never the best.
+    ///
+    /// # Errors
+    /// There are not as many cells as columns.
+    pub fn push_apart(&mut self, row: Vec<Cell>) -> Result<()> {
+        self.push(row)?;
+        self.apart.insert(self.rows.len() - 1);
+        Ok(())
+    }
+
     /// Its columns.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
@@ -185,7 +198,8 @@ impl Table {
 
     /// The best value of a column, if it is to be emphasised and there are two to choose from.
     fn best(&self, column: usize) -> Option<f64> {
-        let values: Vec<f64> = self.rows.iter().filter_map(|row| row[column].value()).collect();
+        let compared = self.rows.iter().enumerate().filter(|(number, _)| !self.apart.contains(number));
+        let values: Vec<f64> = compared.filter_map(|(_, row)| row[column].value()).collect();
         let best = match self.columns[column].best? {
             Best::Largest => values.iter().copied().reduce(f64::max)?,
             Best::Smallest => values.iter().copied().reduce(f64::min)?,
@@ -196,8 +210,11 @@ impl Table {
     /// All cells with whether each is the best of its column.
     fn marked(&self) -> impl Iterator<Item = Vec<(&Cell, bool)>> {
         let best: Vec<Option<f64>> = (0..self.columns.len()).map(|column| self.best(column)).collect();
-        self.rows.iter().map(move |row| {
-            let mark = |(cell, best): (_, &Option<f64>)| (cell, best.is_some() && Cell::value(cell) == *best);
+        self.rows.iter().enumerate().map(move |(number, row)| {
+            let is_compared = !self.apart.contains(&number);
+            let mark = |(cell, best): (_, &Option<f64>)| {
+                (cell, is_compared && best.is_some() && Cell::value(cell) == *best)
+            };
             row.iter().zip(&best).map(mark).collect()
         })
     }

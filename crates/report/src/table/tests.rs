@@ -101,6 +101,18 @@ fn a_row_that_does_not_fit_is_refused() {
 }
 
 #[test]
+fn a_row_apart_is_never_the_best() {
+    let mut table = Table::new("", vec![Column::new("x", Kind::Number).best(Best::Largest)]);
+    let cell = |value: f64| vec![Cell::Number(value, Form::plain(0))];
+    table.push(cell(1.0)).unwrap();
+    table.push_apart(cell(3.0)).unwrap();
+    table.push(cell(2.0)).unwrap();
+    let marks: Vec<bool> = table.shown().iter().map(|row| row[0].1).collect();
+    assert_eq!(marks, [false, false, true]);
+    assert!(table.push_apart(Vec::new()).is_err());
+}
+
+#[test]
 fn equals_are_both_best_and_a_single_value_is_not() {
     let mut table = Table::new("", vec![Column::new("x", Kind::Number).best(Best::Largest)]);
     table.push(vec![Cell::Number(1.0, Form::plain(0))]).unwrap();
