@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{CLASSES, finish, settings, task, timeless, weights};
+use house::{CLASSES, finish, long_run, settings, task, timeless, weights};
 use negscale_learn::hosts::{Facts, Kind, Protocol, card, ccl, crosssplit, unicon};
 use negscale_learn::trainer::{Outcome, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
@@ -282,26 +282,11 @@ fn ccl_without_weights_is_rolr() {
 
 #[test]
 fn all_beat_cross_entropy_that_has_memorised_wrong_labels() {
-    // Means over seeds: a single run is a matter of luck.
-    let run = |host: &str, text: &str| {
-        let (mut accuracy, mut separation) = (0.0, 0.0);
-        for seed in 1..=3 {
-            let host_settings = table(text);
-            let settings =
-                TrainSettings { hidden: vec![64], epochs: 30, seed, host_settings, ..settings(host) };
-            let mut trainer = Trainer::new(task(300, NOISE), settings).unwrap();
-            let last = finish(&mut trainer).pop().unwrap();
-            accuracy += last.test_accuracy.unwrap() / 3.0;
-            separation += last.separation_auc.unwrap() / 3.0;
-        }
-        (accuracy, separation)
-    };
-    let (baseline, _) = run("cross-entropy", "view = \"plain\"");
+    let plain = long_run("cross-entropy", "view = \"plain\"");
     for host in ALL {
-        let (accuracy, separation) = run(host, "");
-        println!("{host}: {accuracy:.4} against {baseline:.4}, separation {separation:.4}");
-        assert!(accuracy > baseline + 0.02, "{host}: {accuracy}, cross-entropy {baseline}");
-        assert!(separation > 0.9, "{host}: {separation}");
+        let found = long_run(host, "");
+        assert!(found.accuracy > plain.accuracy + 0.02, "{host}: {found:?}, cross-entropy {plain:?}");
+        assert!(found.separation > 0.9, "{host}: {found:?}");
     }
 }
 

@@ -3,14 +3,13 @@
 
 mod house;
 
-use house::{finish, settings, task, timeless, weights};
+use house::{finish, in_pieces, settings, task, timeless, weights};
 use negscale::taxonomy::{LearntSettings, Thresholds};
 use negscale_judge::{Labels, Units, similarity};
 use negscale_learn::hosts::Kind;
 use negscale_learn::recipe::{Layers, Recipe};
-use negscale_learn::trainer::{Outcome, TrainSettings, Trainer, Tree};
+use negscale_learn::trainer::{TrainSettings, Trainer, Tree};
 use negscale_report::EpochRecord;
-use std::sync::atomic::Ordering::Relaxed;
 
 const NOISE: &str = "sym-exact:0.4";
 
@@ -82,19 +81,7 @@ fn a_recorded_run_stopped_after_any_batch_goes_on_bit_for_bit() {
         let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
         let mut straight = make();
         let records = finish(&mut straight);
-        let (mut stopped, mut again) = (make(), Vec::new());
-        loop {
-            let flag = stopped.stop_flag();
-            if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
-                again.push(*record);
-            }
-            if stopped.is_finished() {
-                break;
-            }
-            let bytes = stopped.save("run").unwrap();
-            stopped = make();
-            stopped.restore(&bytes, "run", "memory").unwrap();
-        }
+        let (stopped, again) = in_pieces(make);
         assert_eq!(timeless(&again), timeless(&records), "{host}");
         assert_eq!(weights(&stopped), weights(&straight), "{host}");
     }

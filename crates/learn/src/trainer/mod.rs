@@ -39,6 +39,7 @@ mod state;
 mod task;
 mod team;
 mod tensor;
+mod turn;
 
 pub use scan::{Scan, accuracy, values};
 pub(crate) use scan::{first_largest, scan};
@@ -48,21 +49,21 @@ pub use task::{Task, Tree};
 pub use team::Team;
 
 use crate::audit::{Latent, NoiseEstimate};
-use crate::hosts::{self, Batch, Card, Epoch, Facts, Host, Judges, Kind, Plan};
+use crate::hosts::{self, Card, Epoch, Facts, Host, Judges, Kind, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
 use crate::optim::Optimiser;
 use crate::plugins::{self, Plugin};
 use crate::{Error, Result, audit};
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use negscale::Taxonomy;
 use negscale_report::EpochRecord;
 use scene::Scans;
 use similarity::{Changes, Probe};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use task::Shown;
 use tensor::to_part;
@@ -305,112 +306,6 @@ impl Trainer {
                 problem: format!("its plan trains network {net}; its card has {nets}"),
             }),
         }
-    }
-
-    /// Runs the rest of a turn; false if it was asked to stop.
-    fn turn(&mut self, plan: &Plan, watch: &mut impl FnMut(Progress)) -> Result<bool> {
-        let (number, turns) = (self.position.turn, plan.turns.len());
-        let turn = &plan.turns[number];
-        let (views, unlabelled) = (turn.views.clone(), turn.unlabelled_views.clone());
-        let loader = self.train.loader.showing_pair(views, unlabelled, turn.batch, turn.drop_last)?;
-        let shape = loader.item_shape();
-        // Every turn of every epoch has an order and views of its own.
-        let stream = (self.position.epoch as u64) << 8 | number as u64;
-        let batches = loader.resume(stream, &turn.order, self.position.batch)?;
-        let steps = batches.total();
-        let device = self.device.clone().autodiff();
-        for loaded in batches {
-            let loaded = loaded?;
-            let batch = Batch {
-                turn: number,
-                trains: turn.trains.clone(),
-                step: loaded.number,
-                steps,
-                labelled: to_part(&loaded, &shape, &device),
-                unlabelled: loaded.unlabelled().map(|part| to_part(part, &shape, &device)),
-            };
-            drop(loaded);
-            self.step(&batch, plan)?;
-            self.position.batch += 1;
-            watch(Progress {
-                epoch: self.position.epoch,
-                epochs: self.settings.epochs,
-                done: number * steps + self.position.batch,
-                of: turns * steps,
-                losses: &self.position.sums,
-            });
-            if self.stop.load(Relaxed) {
-                return Ok(false);
-            }
-        }
-        (self.position.turn, self.position.batch) = (number + 1, 0);
-        Ok(true)
-    }
-
-    fn step(&mut self, batch: &Batch, plan: &Plan) -> Result<()> {
-        let pace = self.pace(batch, plan);
-        self.team.set_pace(pace)?;
-        self.position.learning_rate = pace.lr;
-        self.scans.forget();
-        let before = match &mut self.probe {
-            Some(probe) if batch.trains.contains(&0) && probe.wants(&self.position.changes) => {
-                Some(probe.before(self.team.net(0))?)
-            }
-            _ => None,
-        };
-        let mut reported: Vec<(&str, f64)> = Vec::new();
-        if let Some(prelude) = self.host.prelude(batch, &mut scene!(self))? {
-            for (name, value) in prelude.terms {
-                reported.push((name, task::number(value)?));
-            }
-            self.check_loss(&prelude.loss, batch, pace.lr)?;
-            let mut gradients = prelude.loss.backward();
-            self.team.step_classifiers(&batch.trains, &mut gradients);
-        }
-        let objective = self.host.objective(batch, &mut scene!(self))?;
-        for (name, value) in objective.terms {
-            reported.push((name, task::number(value)?));
-        }
-        let mut loss = objective.loss;
-        if let Some(plugin) = &mut self.plugin
-            && (!plan.warming_up || plugin.acts_during_warm_up())
-        {
-            for (number, tap) in objective.taps.iter().enumerate() {
-                // One tap for each network that is trained, in their order.
-                let net = batch.trains.get(number).copied().unwrap_or(batch.net());
-                if let Some(added) = plugin.attach(tap, net, self.position.batches)? {
-                    loss = loss + added.loss;
-                    reported.extend(added.terms);
-                }
-            }
-        }
-        // Handles into the graph would make the update copy every parameter.
-        drop(objective.taps);
-        reported.push(("total", self.check_loss(&loss, batch, pace.lr)?));
-        let mut gradients = loss.backward();
-        self.team.step(&batch.trains, &mut gradients);
-        if let Some(probe) = &mut self.probe {
-            let (net, tree) = (self.team.net(0), self.tree.taxonomy());
-            match before {
-                Some(before) => probe.after(&before, net, tree, &self.classes, &mut self.position.changes)?,
-                None => probe.forget(),
-            }
-        }
-        self.position.batches += 1;
-        for (name, value) in reported {
-            let (sum, count) = self.position.sums.entry(name.to_owned()).or_default();
-            (*sum, *count) = (*sum + value, *count + 1);
-        }
-        Ok(())
-    }
-
-    /// The value of a loss, if it is a number.
-    fn check_loss(&self, loss: &Tensor<1>, batch: &Batch, lr: f64) -> Result<f64> {
-        let value = task::number(loss.clone())?;
-        if value.is_finite() {
-            return Ok(value);
-        }
-        Err(Error::Diverged { epoch: self.position.epoch, batch: batch.step, value, lr })
     }
 
     /// What is believed of every sample of the data as it came, those held out included.

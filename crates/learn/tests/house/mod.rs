@@ -7,6 +7,7 @@ use negscale_data::known;
 use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
 use negscale_learn::hosts::Kind;
 use negscale_learn::model::Preparation;
+use negscale_learn::optim::Rule;
 use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
 use negscale_report::EpochRecord;
 use std::sync::Arc;
@@ -79,6 +80,15 @@ pub fn settings(host: &str) -> TrainSettings {
     TrainSettings { hidden: vec![32], epochs: 3, batch: 32, threads: 1, ..settings }
 }
 
+/// Settings with which so few batches must do. Steps of Adam are as long as its rate, so that at its usual rate a hundred of them lead nowhere.
+pub fn quick(host: &str, epochs: usize) -> TrainSettings {
+    let mut settings = TrainSettings { epochs, ..settings(host) };
+    if let Rule::Adam(adam) = &mut settings.optimiser {
+        adam.lr = 0.01;
+    }
+    settings
+}
+
 /// Some real pictures, every third label wrong.
 pub fn pictures() -> Task {
     let picked: Vec<usize> = (0..97).map(|i| i * 7).collect();
@@ -125,6 +135,30 @@ pub fn in_pieces(make: impl Fn() -> Trainer) -> (Trainer, Vec<EpochRecord>) {
 /// Whether all weights are numbers.
 pub fn is_sound(trainer: &Trainer) -> bool {
     weights(trainer).into_iter().all(|bits| f32::from_bits(bits).is_finite())
+}
+
+/// What becomes of a method in a run that is long enough to learn wrong labels by heart: means over seeds, because a single run is a
+/// matter of luck.
+#[derive(Debug, Default)]
+pub struct Long {
+    pub accuracy: f64,
+    pub separation: f64,
+    pub by_heart: f64,
+}
+
+pub fn long_run(host: &str, text: &str) -> Long {
+    const SEEDS: u64 = 3;
+    let mut long = Long::default();
+    for seed in 1..=SEEDS {
+        let host_settings = text.parse().unwrap();
+        let settings = TrainSettings { hidden: vec![64], seed, host_settings, ..quick(host, 30) };
+        let mut trainer = Trainer::new(task(300, "sym-exact:0.4"), settings).unwrap();
+        let last = finish(&mut trainer).pop().unwrap();
+        long.accuracy += last.test_accuracy.unwrap() / SEEDS as f64;
+        long.separation += last.separation_auc.unwrap() / SEEDS as f64;
+        long.by_heart += last.fit_wrong_given.unwrap() / SEEDS as f64;
+    }
+    long
 }
 
 /// Trains to the end.
