@@ -181,7 +181,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
             ("optimiser.kind", _) => "\"adam\"".to_owned(),
             ("schedule.kind", _) => "\"last\"".to_owned(),
             (_, Expected::Text) => format!("\"{}\"", key.default),
-            (_, Expected::Whole | Expected::Milestone) => "3".to_owned(),
+            (_, Expected::Whole | Expected::Milestone | Expected::Auto) => "3".to_owned(),
             (_, Expected::Number | Expected::AsWritten | Expected::Momentum | Expected::Rate) => {
                 "0.25".to_owned()
             }
@@ -203,6 +203,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
 
 #[test]
 fn what_cannot_be_read_says_where_it_stands_and_what_was_meant() {
+    refused("[dsos]\nwarm_up = \"soon\"", &["warm_up", "\"auto\""]);
     refused("epohcs = 3", &["mine.toml", "`epohcs`", "`epochs`", "batch", "optimiser"]);
     refused("lr = 3", &["`lr`", "`optimiser.lr`"]);
     refused("[negscale]\nlamda = 3", &["mine.toml", "[negscale]", "`lamda`", "`lambda`", "eta_max"]);

@@ -6,11 +6,14 @@
 //!
 //! Equations, settings and departures: docs/book/methods/dsos.md.
 
+use super::divided::FEW_CLASSES;
 use super::prelude::*;
 use crate::kit::collision::{clean_probability, entropy, soften, sort};
 use crate::kit::loss::{negative_entropy, soft_cross_entropy};
 use crate::kit::mix::Mix;
+use crate::kit::purify::Auto;
 use crate::kit::rows::places;
+use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -29,11 +32,31 @@ pub const CARD: Card = Card {
     build: |table, facts| Ok(Box::new(Dsos::new(read("dsos", table)?, facts)?)),
 };
 
+/// How long labels are believed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum WarmUp {
+    /// So long.
+    Set(Milestone),
+    /// By the number of classes.
+    Auto(Auto),
+}
+
+impl WarmUp {
+    /// Half of the epochs, as published for a hundred classes. With few a network is sure sooner, and learns wrong labels by then.
+    fn settle(self, classes: usize) -> Milestone {
+        match self {
+            Self::Set(milestone) => milestone,
+            Self::Auto(_) => Milestone::Share(if classes <= FEW_CLASSES { 0.2 } else { 0.5 }),
+        }
+    }
+}
+
 settings! {
     /// Settings of the method.
     Settings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
-    warm_up: Milestone = Milestone::Share(0.2) => milestone, "epochs before labels are corrected, or their share of all epochs";
+    warm_up: WarmUp = WarmUp::Auto(Auto::Auto), "epochs before labels are corrected, or their share; auto: 0.2 up to 32 classes, else 0.5";
     warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
     warm_up_mix: bool = true, "whether warm-up has MixUp";
     alpha: f64 = 1.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
@@ -50,8 +73,9 @@ impl Settings {
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         if self.protocol == Protocol::Tuned {
             // Published of CIFAR-100 with "heavy" noise; where that begins is ours.
-            self.warm_up_mix = facts.classes <= 32 || facts.noise_kind().1 < 0.5;
+            self.warm_up_mix = facts.classes <= FEW_CLASSES || facts.noise_kind().1 < 0.5;
         }
+        self.warm_up.settle(facts.classes).check("warm_up")?;
         self.check()?;
         Ok(self)
     }
@@ -77,7 +101,8 @@ impl Dsos {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         // At least one epoch in which labels are corrected.
-        let warm_up = settings.warm_up.epochs(facts.epochs).min(facts.epochs.saturating_sub(1));
+        let warm_up =
+            settings.warm_up.settle(facts.classes).epochs(facts.epochs).min(facts.epochs.saturating_sub(1));
         Ok(Self { warm_up, batch: facts.batch, labels: Vec::new(), worth: Vec::new(), settings })
     }
 

@@ -27,6 +27,8 @@ pub enum Expected {
     Momentum,
     /// A noise rate: a number, or a word for where it comes from.
     Rate,
+    /// A whole number, a share, or `auto`.
+    Auto,
 }
 
 impl Expected {
@@ -34,6 +36,7 @@ impl Expected {
     pub(super) fn of(name: &str, default: &Value) -> Self {
         match default {
             Value::String(_) if name == "rate" => Self::Rate,
+            Value::String(word) if word == "auto" && name != "tap" => Self::Auto,
             Value::Integer(_) => Self::Whole,
             Value::Float(_) => Self::AsWritten,
             Value::Boolean(_) => Self::Switch,
@@ -53,6 +56,7 @@ impl Expected {
             Self::List => "a list, such as [1, 2]",
             Self::Milestone => "a whole number of epochs, or a share of all such as 0.5",
             Self::Milestones => "a list of epochs or shares of all, such as [0.5, 0.75]",
+            Self::Auto => "\"auto\", a whole number of epochs, or a share of all such as 0.5",
             Self::Rate => "\"estimate\", \"known\", or a number such as 0.4",
             Self::Momentum => "a number such as 0.9, or for one-cycle two such as [0.85, 0.95]",
         }
@@ -63,7 +67,10 @@ impl Expected {
         let all = |items: &[Value], inner: Self| items.iter().all(|item| inner.take(item.clone()).is_some());
         match (self, &value) {
             (Self::Text, Value::String(_)) | (Self::Switch, Value::Boolean(_)) => Some(value),
-            (Self::Whole | Self::Milestone, Value::Integer(number)) => (*number >= 0).then_some(value),
+            (Self::Auto, Value::String(word)) => (word == "auto").then_some(value),
+            (Self::Whole | Self::Milestone | Self::Auto, Value::Integer(number)) => {
+                (*number >= 0).then_some(value)
+            }
             (Self::AsWritten, Value::Integer(_)) => Some(value),
             (Self::Rate, Value::String(word)) => {
                 matches!(word.as_str(), "estimate" | "known").then_some(value)
@@ -72,7 +79,7 @@ impl Expected {
                 Some(Value::Float(*number as f64))
             }
             (
-                Self::Number | Self::AsWritten | Self::Milestone | Self::Momentum | Self::Rate,
+                Self::Number | Self::AsWritten | Self::Milestone | Self::Momentum | Self::Rate | Self::Auto,
                 Value::Float(number),
             ) => number.is_finite().then_some(value),
             (Self::List, Value::Array(_)) => Some(value),
