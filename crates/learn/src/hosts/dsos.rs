@@ -8,12 +8,11 @@
 
 use super::divided::FEW_CLASSES;
 use super::prelude::*;
+pub use super::warm_up::WarmUp;
 use crate::kit::collision::{clean_probability, entropy, soften, sort};
 use crate::kit::loss::{negative_entropy, soft_cross_entropy};
 use crate::kit::mix::Mix;
-use crate::kit::purify::Auto;
 use crate::kit::rows::places;
-use serde::{Deserialize, Serialize};
 
 /// The card.
 pub const CARD: Card = Card {
@@ -32,31 +31,11 @@ pub const CARD: Card = Card {
     build: |table, facts| Ok(Box::new(Dsos::new(read("dsos", table)?, facts)?)),
 };
 
-/// How long labels are believed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum WarmUp {
-    /// So long.
-    Set(Milestone),
-    /// By the number of classes.
-    Auto(Auto),
-}
-
-impl WarmUp {
-    /// Half of the epochs, as published for a hundred classes. With few a network is sure sooner, and learns wrong labels by then.
-    fn settle(self, classes: usize) -> Milestone {
-        match self {
-            Self::Set(milestone) => milestone,
-            Self::Auto(_) => Milestone::Share(if classes <= FEW_CLASSES { 0.2 } else { 0.5 }),
-        }
-    }
-}
-
 settings! {
     /// Settings of the method.
     Settings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
-    warm_up: WarmUp = WarmUp::Auto(Auto::Auto), "epochs before labels are corrected, or their share; auto: 0.2 up to 32 classes, else 0.5";
+    warm_up: WarmUp = WarmUp::default(), "epochs before labels are corrected, or their share; auto: 0.2 up to 32 classes, else 0.5";
     warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
     warm_up_mix: bool = true, "whether warm-up has MixUp";
     alpha: f64 = 1.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";

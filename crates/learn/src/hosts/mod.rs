@@ -42,6 +42,7 @@ pub mod selc;
 pub mod selc_plus;
 mod truth;
 pub mod unicon;
+mod warm_up;
 
 pub use batch::{Batch, Epoch, Part};
 pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
