@@ -6,6 +6,9 @@ use crate::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Classes up to which what was published for CIFAR-10 is used, above it that for CIFAR-100.
+pub(crate) const FEW_CLASSES: usize = 32;
+
 /// A struct of settings as a TOML table; what TOML cannot hold (an absent value) is left out.
 pub fn table(settings: &impl Serialize) -> toml::Table {
     toml::Table::try_from(settings).unwrap_or_default()

@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{finish, in_pieces, picture_settings, pictures, settings, task, weights};
+use house::{finish, picture_settings, pictures, settings, survives_stops, task, weights};
 use negscale_data::Dataset;
 use negscale_learn::hosts::{METHODS, card};
 use negscale_learn::nets::{Input, NetSpec, Network, names};
@@ -175,8 +175,7 @@ fn pictures_are_learnt_without_labels_first_then_anew_and_a_stop_changes_nothing
     for host in ["dmlp-naive", "dmlp-dividemix", "co-learning"] {
         let settings = TrainSettings { batch: 24, ..picture_settings(host) };
         let make = || Trainer::new(pictures(), settings.clone()).unwrap();
-        let mut straight = make();
-        let records = finish(&mut straight);
+        let records = survives_stops(host, make);
         if host != "co-learning" {
             let stages: Vec<f64> = records.iter().map(|record| record.more["stage"]).collect();
             assert_eq!(stages, [1.0, 1.0, 2.0, 2.0], "{host}");
@@ -186,8 +185,5 @@ fn pictures_are_learnt_without_labels_first_then_anew_and_a_stop_changes_nothing
                 "{host}: the schedule begins anew"
             );
         }
-        let (stopped, _) = in_pieces(make);
-        assert_eq!(weights(&stopped), weights(&straight), "{host}");
-        assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{host}");
     }
 }

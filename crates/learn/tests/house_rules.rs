@@ -4,7 +4,7 @@
 mod house;
 
 use house::{
-    clouds, finish, in_pieces, is_sound, long_run, picture_settings, pictures, quick, settings, task,
+    clouds, finish, is_sound, long_run, picture_settings, pictures, quick, settings, survives_stops, task,
     timeless, weights,
 };
 use negscale_learn::audit::{Audit, FLAG_BELOW};
@@ -84,13 +84,7 @@ fn a_run_stopped_after_any_batch_goes_on_bit_for_bit() {
     for card in METHODS {
         let settings = TrainSettings { plugin: "negscale".into(), epochs: 3, ..settings(card.id) };
         let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
-        let mut straight = make();
-        let records = finish(&mut straight);
-
-        let (stopped, again) = in_pieces(make);
-        assert_eq!(timeless(&again), timeless(&records), "{}", card.id);
-        assert_eq!(weights(&stopped), weights(&straight), "{}", card.id);
-        assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{}", card.id);
+        survives_stops(card.id, make);
     }
 }
 
@@ -148,11 +142,7 @@ fn class_means_of_several_networks_survive_a_stop() {
             ..settings(host)
         };
         let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
-        let mut straight = make();
-        let records = finish(&mut straight);
-        let (stopped, again) = in_pieces(make);
-        assert_eq!(timeless(&again), timeless(&records), "{host}");
-        assert_eq!(weights(&stopped), weights(&straight), "{host}");
+        survives_stops(host, make);
     }
 }
 

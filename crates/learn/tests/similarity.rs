@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{finish, in_pieces, settings, task, timeless, weights};
+use house::{finish, settings, survives_stops, task, timeless, weights};
 use negscale::taxonomy::{LearntSettings, Thresholds};
 use negscale_judge::{Labels, Units, similarity};
 use negscale_learn::hosts::Kind;
@@ -79,11 +79,7 @@ fn a_recorded_run_stopped_after_any_batch_goes_on_bit_for_bit() {
     for host in ["cross-entropy", "rolr"] {
         let settings = TrainSettings { plugin: "negscale".into(), ..recording(host) };
         let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
-        let mut straight = make();
-        let records = finish(&mut straight);
-        let (stopped, again) = in_pieces(make);
-        assert_eq!(timeless(&again), timeless(&records), "{host}");
-        assert_eq!(weights(&stopped), weights(&straight), "{host}");
+        survives_stops(host, make);
     }
 }
 

@@ -80,9 +80,7 @@ impl Facts {
         let kind = parts.next().unwrap_or_default();
         (kind, parts.next().and_then(|rate| rate.parse().ok()).unwrap_or(0.0))
     }
-}
 
-impl Facts {
     /// Kind and rate of the noise, if a method may look at it and it is of a kind that settings were published for.
     pub fn noise_for(&self, protocol: Protocol) -> Option<(&str, f64)> {
         let (kind, rate) = self.noise_kind();

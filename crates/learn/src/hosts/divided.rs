@@ -19,9 +19,6 @@ use crate::kit::target::{co_guess, refine, sharpen};
 use burn::tensor::Tensor;
 use negscale_data::loader::Until;
 
-/// Classes up to which the table published for CIFAR-10 is used, above it that for CIFAR-100.
-pub(super) const FEW_CLASSES: usize = 32;
-
 settings! {
     /// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
     /// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.

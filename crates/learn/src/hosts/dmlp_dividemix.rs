@@ -7,7 +7,6 @@
 //! Equations, settings and departures: docs/book/methods/dmlp-dividemix.md.
 
 use super::PurifiedSettings;
-use super::divided::FEW_CLASSES;
 use super::dividemix::{self, DivideMix};
 use super::prelude::*;
 use super::purified::Purifying;

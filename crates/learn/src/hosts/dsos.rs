@@ -6,7 +6,6 @@
 //!
 //! Equations, settings and departures: docs/book/methods/dsos.md.
 
-use super::divided::FEW_CLASSES;
 use super::prelude::*;
 pub use super::warm_up::WarmUp;
 use crate::kit::collision::{clean_probability, entropy, soften, sort};

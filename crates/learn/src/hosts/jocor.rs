@@ -6,7 +6,6 @@
 //!
 //! Equations, settings and departures: docs/book/methods/jocor.md.
 
-use super::divided::FEW_CLASSES;
 use super::easy::{self, EasySettings, Forget};
 use super::prelude::*;
 use crate::kit::loss::joint_rows;

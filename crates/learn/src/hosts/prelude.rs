@@ -11,7 +11,8 @@ pub(super) use crate::nets::{Heads, Output, Projection, Samples};
 pub(super) use crate::optim::Sgd;
 pub(super) use crate::schedule::{Milestone, Shape};
 pub(super) use crate::settings::{
-    at_least_1, below_1, milestone, not_negative, positive, positive_share, read, require, share, table,
+    FEW_CLASSES, at_least_1, below_1, milestone, not_negative, positive, positive_share, read, require,
+    share, table,
 };
 pub(super) use crate::trainer::{Scene, first_largest, values};
 pub(super) use negscale_data::{Order, View};

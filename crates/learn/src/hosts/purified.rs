@@ -13,6 +13,7 @@ use super::prelude::*;
 use super::{Anew, Count, Part, Stage};
 use crate::kit::contrast::nt_xent;
 use crate::kit::purify::{Impure, Purify, purify};
+use crate::kit::target::insist;
 use serde::{Deserialize, Serialize};
 
 /// Which labels plug-ins see.
@@ -141,7 +142,7 @@ impl Purifying {
         let of_others = |(i, &label): (usize, &u32)| 1.0 - pure.beliefs[i * classes + label as usize];
         let others = pure.labels.iter().enumerate().map(of_others);
         self.right =
-            right.iter().zip(others).map(|(&held, others)| (held / others.max(held)).min(1.0)).collect();
+            right.iter().zip(others).map(|(&h, o)| if h > 0.0 { h / o.max(h) } else { 0.0 }).collect();
         self.labels = pure.labels;
         Ok(())
     }
@@ -167,7 +168,7 @@ impl Purifying {
         for &sample in samples {
             if let Ok(at) = scene.truths.binary_search_by_key(&sample, |&(i, _)| i) {
                 let mut row = vec![0.0; classes];
-                row[scene.truths[at].1 as usize] = 1.0;
+                insist(&mut row, 0, scene.truths[at].1, classes);
                 scene.ledger.set_targets(ledger::Samples::These(&[sample]), &row)?;
             }
         }

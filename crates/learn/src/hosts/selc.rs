@@ -54,7 +54,7 @@ impl Settings {
 /// $T_e$ by noise, as a share of 200 epochs. Published: symmetric 20, 40, 60, 80 %, asymmetric 40 %, instance-dependent; others ours.
 fn tuned(facts: &Facts) -> Option<f64> {
     let (kind, rate) = facts.noise_kind();
-    let is_few = facts.classes <= 32;
+    let is_few = facts.classes <= FEW_CLASSES;
     Some(match kind {
         _ if kind.starts_with("sym") => match (is_few, rate) {
             (_, 0.7..) | (true, ..0.3) => 0.2,

@@ -1,8 +1,8 @@
 //! A warm-up that may depend on the number of classes.
 
-use super::divided::FEW_CLASSES;
 use crate::kit::purify::Auto;
 use crate::schedule::Milestone;
+use crate::settings::FEW_CLASSES;
 use serde::{Deserialize, Serialize};
 
 /// How long labels are believed.

@@ -6,6 +6,7 @@
 use super::initial::{Rule, Site};
 use super::layers::{Dense, Norm, Slot};
 use super::run::Run;
+use crate::settings::FEW_CLASSES;
 use negscale_kernels::Activation;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +14,6 @@ use serde::{Deserialize, Serialize};
 const PROJECTED: usize = 128;
 /// Hidden size of the heads with a norm.
 const HIDDEN: usize = 256;
-/// Classes up to which there are two concepts a class, above it one.
-const FEW_CLASSES: usize = 32;
-
 /// Kinds of projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

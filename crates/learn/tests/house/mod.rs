@@ -132,6 +132,17 @@ pub fn in_pieces(make: impl Fn() -> Trainer) -> (Trainer, Vec<EpochRecord>) {
     }
 }
 
+/// Trains to the end without a stop, and once more [in pieces](in_pieces): records, weights and ledger must be the same, to the bit.
+pub fn survives_stops(what: &str, make: impl Fn() -> Trainer) -> Vec<EpochRecord> {
+    let mut straight = make();
+    let records = finish(&mut straight);
+    let (stopped, again) = in_pieces(make);
+    assert_eq!(timeless(&again), timeless(&records), "{what}");
+    assert_eq!(weights(&stopped), weights(&straight), "{what}");
+    assert!(stopped.ledger().unwrap() == straight.ledger().unwrap(), "{what}");
+    records
+}
+
 /// Whether all weights are numbers.
 pub fn is_sound(trainer: &Trainer) -> bool {
     weights(trainer).into_iter().all(|bits| f32::from_bits(bits).is_finite())

@@ -25,7 +25,7 @@ mod rows;
 use super::rows::{check_labels, count, largest, normalise};
 use crate::hosts::Meaning;
 use crate::optim::Adam;
-use crate::settings::require;
+use crate::settings::{FEW_CLASSES, require};
 use crate::{Error, Result};
 use labels::{Block, Judged};
 use negscale_data::draw::Draw;
@@ -112,8 +112,6 @@ impl Default for Purify {
 
 /// Epochs between exchanges in the paper.
 const PUBLISHED_EXCHANGE: usize = 20;
-/// Classes up to which `auto` exchanges.
-const FEW_CLASSES: usize = 32;
 /// Steps of the reader per epoch that its learning rate is for: 49,000 rows in batches of 500. With fewer it goes as far by a larger one.
 const PUBLISHED_STEPS: f64 = 98.0;
 /// Share of the epochs in which the reader learns at its full rate.
