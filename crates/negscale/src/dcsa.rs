@@ -15,6 +15,7 @@
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
+use crate::crew::{Crew, Shared};
 use crate::pairs::PairSets;
 use crate::rows::{Row, for_rows, pairs_of};
 use crate::{Real, Settings};
@@ -27,7 +28,12 @@ pub(crate) struct Buffers<T> {
     nearest: Vec<T>,
     /// h: per sample and group the largest m over the groups unrelated to it.
     across: Vec<T>,
+    /// m while it is found, for a piece of samples with a row per group.
+    by_group: Vec<T>,
 }
+
+/// Samples of a piece of work.
+const PIECE: usize = 32;
 
 /// What the term needs of a batch.
 #[derive(Clone, Copy)]
@@ -41,6 +47,7 @@ for_this_cpu! {
     /// The term. Adds `scale` times its derivative to `gamma`; returns the unscaled sum and the number of pairs above
     /// their cap.
     pub(crate) fn cap<T: Real>(
+        crew: &Crew,
         batch: Batch<T>,
         settings: &Settings,
         scale: f64,
@@ -50,37 +57,24 @@ for_this_cpu! {
     ) -> (f64, usize) {
         let Batch { gram, b, pairs } = batch;
         let k = pairs.groups;
-        let Buffers { nearest, across } = buffers;
-        nearest.resize(b * k, T::ZERO);
-        across.resize(b * k, T::ZERO);
-
-        // G is symmetric, so whole rows can be compared at a time: here with a row per group, then turned over.
-        let by_group = &mut across[..];
-        by_group.fill(T::LOWEST);
-        for (p, cosines) in gram.chunks(b.max(1)).enumerate() {
-            let largest = &mut by_group[pairs.group_of[p] * b..][..b];
-            let before = largest[p];
-            largest.iter_mut().zip(cosines).for_each(|(m, &g)| *m = m.larger(g));
-            if !settings.self_anchor {
-                largest[p] = before;
-            }
+        let Buffers { nearest, across, by_group } = buffers;
+        for buffer in [&mut *nearest, &mut *across, &mut *by_group] {
+            buffer.resize(b * k, T::ZERO);
         }
-        for (i, row) in nearest.chunks_mut(k.max(1)).enumerate() {
-            row.iter_mut().enumerate().for_each(|(c, m)| *m = by_group[c * b + i]);
-        }
-        let nearest = &*nearest;
-        for_rows(across, rows, k, |j, row, _| {
-            row.fill(T::LOWEST);
-            for (&m, barrier) in nearest[j * k..][..k].iter().zip(pairs.barrier.chunks(k)) {
-                for (h, &closed) in row.iter_mut().zip(barrier) {
-                    *h = h.larger(m + closed);
-                }
-            }
+        let shared = [&mut *nearest, &mut *across, &mut *by_group].map(|buffer| Shared::new(buffer));
+        crew.each(b.div_ceil(PIECE), |piece| {
+            let (from, to) = (piece * PIECE, (piece * PIECE + PIECE).min(b));
+            // SAFETY: pieces are different samples, and each is handed out once.
+            let [nearest, across, by_group] =
+                [0, 1, 2].map(|buffer| unsafe { shared[buffer].part(from * k, (to - from) * k) });
+            find_nearest(batch, settings.self_anchor, from, nearest, by_group);
+            reach_across(pairs, nearest, across);
         });
+        let nearest = &*nearest;
         let across = &*across;
 
         let factor = T::of(scale);
-        for_rows(gamma, rows, b, |i, row, out| {
+        for_rows(crew, gamma, rows, b, |i, row, out| {
             *out = Row::default();
             for j in pairs.related_to(i) {
                 let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
@@ -96,6 +90,44 @@ for_this_cpu! {
             through_delta(batch, settings, factor, gamma, nearest, across);
         }
         pairs_of(rows)
+    }
+}
+
+for_this_cpu! {
+    /// m of the samples from `from` on, as many as `nearest` has rows for.
+    fn find_nearest<T: Real>(batch: Batch<T>, self_anchor: bool, from: usize, nearest: &mut [T], by_group: &mut [T]) {
+        let Batch { gram, b, pairs } = batch;
+        let k = pairs.groups;
+        let count = nearest.len() / k;
+        // G is symmetric, so whole rows can be compared at a time: here with a row per group, then turned over.
+        by_group.fill(T::LOWEST);
+        for (p, &group) in pairs.group_of.iter().enumerate() {
+            let largest = &mut by_group[group * count..][..count];
+            let own = p.wrapping_sub(from);
+            let before = largest.get(own).copied();
+            largest.iter_mut().zip(&gram[p * b + from..]).for_each(|(m, &g)| *m = m.larger(g));
+            if let Some(before) = before.filter(|_| !self_anchor) {
+                largest[own] = before;
+            }
+        }
+        for (i, row) in nearest.chunks_mut(k).enumerate() {
+            row.iter_mut().enumerate().for_each(|(c, m)| *m = by_group[c * count + i]);
+        }
+    }
+}
+
+for_this_cpu! {
+    /// h from m, for some samples.
+    fn reach_across<T: Real>(pairs: &PairSets<T>, nearest: &[T], across: &mut [T]) {
+        let k = pairs.groups;
+        for (nearest, across) in nearest.chunks(k).zip(across.chunks_mut(k)) {
+            across.fill(T::LOWEST);
+            for (&m, barrier) in nearest.iter().zip(pairs.barrier.chunks(k)) {
+                for (h, &closed) in across.iter_mut().zip(barrier) {
+                    *h = h.larger(m + closed);
+                }
+            }
+        }
     }
 }
 

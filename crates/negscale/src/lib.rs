@@ -18,6 +18,7 @@
 #[cfg(feature = "burn")]
 pub mod burn;
 pub mod centre;
+mod crew;
 pub mod dcsa;
 mod error;
 pub mod literal;

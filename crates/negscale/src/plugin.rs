@@ -6,9 +6,10 @@
 //! $x_i = f_i/\lVert f_i\rVert$: $\partial/\partial f_i = (g_i - (g_i^\top x_i)\,x_i)/\lVert f_i\rVert$ with $g_i$ row $i$ of $2\Gamma X$.
 
 use crate::centre::ClassMeans;
+use crate::crew::Crew;
 use crate::pairs::{ClassRelations, PairSets};
 use crate::real::{View, add_product, dot, product, symmetric_product};
-use crate::rows::{Row, in_pool};
+use crate::rows::{Row, for_rows};
 use crate::taxonomy::Relation;
 use crate::{
     Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Tap, Targets, Taxonomy,
@@ -131,7 +132,8 @@ impl NegScale {
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
         expect_probabilities(tap.confidence)?;
-        let (value, terms) = in_pool(b, || self.evaluate(gram, None, dim, labels, tap, workspace));
+        let crew = Crew::for_work(2 * b * b * b);
+        let (value, terms) = self.evaluate(&crew, gram, None, dim, labels, tap, workspace);
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
@@ -150,6 +152,7 @@ impl NegScale {
         expect_finite("feature", features, dim)?;
         expect_probabilities(tap.confidence)?;
 
+        let crew = Crew::for_work(2 * b * b * dim);
         // Nothing can fail from here on, so a batch that is refused leaves the running class means as they were.
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
@@ -157,25 +160,23 @@ impl NegScale {
             let FeatureBuffers { means, centre, .. } = &mut buffers;
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
-        let (value, terms) = in_pool(b, || {
-            let rectify = self.settings.rectify;
-            let zero_features = buffers.normalise(features, b, dim, rectify);
-            let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
-            let x = View::new(unit, b, dim);
-            gram.resize(b * b, T::ZERO);
-            symmetric_product(gram, x, x.transposed());
-            gradient.resize(b * dim, T::ZERO);
-            let by_features = snop::prefers_features(b, dim);
-            if by_features {
-                gradient.fill(T::ZERO);
-            }
-            let direct = by_features.then_some(snop::Features { unit, gradient });
-            let (value, terms) = self.evaluate(gram, direct, dim, labels, tap, workspace);
-            let multiply = if by_features { add_product } else { product };
-            multiply(gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-            buffers.through_normalisation(dim, rectify);
-            (value, Terms { zero_features, ..terms })
-        });
+        let rectify = self.settings.rectify;
+        let zero_features = buffers.normalise(&crew, features, b, dim, rectify);
+        let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
+        let x = View::new(unit, b, dim);
+        gram.resize(b * b, T::ZERO);
+        symmetric_product(&crew, gram, x, x.transposed());
+        gradient.resize(b * dim, T::ZERO);
+        let by_features = snop::prefers_features(b, dim);
+        if by_features {
+            gradient.fill(T::ZERO);
+        }
+        let direct = by_features.then_some(snop::Features { unit, gradient });
+        let (value, terms) = self.evaluate(&crew, gram, direct, dim, labels, tap, workspace);
+        let multiply = if by_features { add_product } else { product };
+        multiply(&crew, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+        buffers.through_normalisation(&crew, dim, rectify);
+        let terms = Terms { zero_features, ..terms };
         workspace.features = buffers;
         Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
     }
@@ -200,8 +201,10 @@ impl NegScale {
     }
 
     /// Value and record; leaves $\Gamma$ in the workspace. All input has been checked.
+    #[allow(clippy::too_many_arguments)]
     fn evaluate<T: Real>(
         &self,
+        crew: &Crew,
         gram: &[T],
         features: Option<snop::Features<T>>,
         dim: usize,
@@ -246,7 +249,7 @@ impl NegScale {
         let snop_on = terms.snop_state == TermState::Active;
         if snop_on && s.global > 0.0 {
             let scale = s.lambda * s.global / per_entry;
-            let global = snop::global(gram, b, pairs, scale, features, gamma, snop_buffers, rows);
+            let global = snop::global(crew, gram, b, pairs, scale, features, gamma, snop_buffers, rows);
             let identity = if s.reduction == Reduction::Mean { pairs.p } else { dim };
             terms.global = global.distance_to_identity(identity) / per_entry;
             terms.identical_pairs = global.identical;
@@ -255,11 +258,11 @@ impl NegScale {
         }
         if snop_on && s.local > 0.0 {
             let scale = s.lambda * s.local / per_unrelated;
-            terms.local = snop::local(gram, b, pairs, doubt, scale, gamma, rows) / per_unrelated;
+            terms.local = snop::local(crew, gram, b, pairs, doubt, scale, gamma, rows) / per_unrelated;
         }
         if terms.dcsa_state == TermState::Active {
             let batch = dcsa::Batch { gram, b, pairs };
-            let (sum, capped) = dcsa::cap(batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
+            let (sum, capped) = dcsa::cap(crew, batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
             (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
         }
         let value = s.lambda * (s.global * terms.global + s.local * terms.local) + s.mu * terms.dcsa;
@@ -269,44 +272,27 @@ impl NegScale {
 
 impl<T: Real> FeatureBuffers<T> {
     /// Unit vectors of the centred and, if so asked, rectified features, and their lengths; returns how many are zero vectors.
-    fn normalise(&mut self, features: &[T], b: usize, dim: usize, rectify: bool) -> usize {
-        self.unit.clear();
-        self.unit.extend_from_slice(features);
+    fn normalise(&mut self, crew: &Crew, features: &[T], b: usize, dim: usize, rectify: bool) -> usize {
+        self.unit.resize(b * dim, T::ZERO);
         self.length.clear();
-        let mut zero = 0;
-        for i in 0..b {
-            let x = &mut self.unit[i * dim..][..dim];
-            x.iter_mut().zip(&self.centre).for_each(|(x, &m)| *x = *x - m);
+        self.length.resize(b, T::ZERO);
+        let centre = &self.centre;
+        for_rows(crew, &mut self.unit, &mut self.length, dim, |i, x, length| {
+            x.copy_from_slice(&features[i * dim..][..dim]);
+            x.iter_mut().zip(centre).for_each(|(x, &m)| *x = *x - m);
             if rectify {
                 x.iter_mut().for_each(|x| *x = x.larger(T::ZERO));
             }
-            let mut length = dot(x, x).sqrt();
-            let mut unit = 1.0;
-            // Squares near the end of the range of numbers: divide by the largest entry first.
-            if !(length > T::SAFE.recip() && length < T::SAFE) {
-                let largest = x.iter().fold(T::ZERO, |m, &v| m.larger(v).larger(-v));
-                if largest == T::ZERO {
-                    zero += 1;
-                    self.length.push(T::ZERO);
-                    continue;
-                }
-                x.iter_mut().for_each(|v| *v = *v / largest);
-                (length, unit) = (dot(x, x).sqrt(), largest.wide());
-            }
-            let shorten = T::of(1.0 / length);
-            x.iter_mut().for_each(|v| *v = *v * shorten);
-            self.length.push(T::of(length * unit));
-        }
-        zero
+            *length = shorten(x);
+        });
+        self.length.iter().filter(|length| **length == T::ZERO).count()
     }
 
     /// Turns the gradient of the unit vectors into that of the features, in place.
-    fn through_normalisation(&mut self, dim: usize, rectify: bool) {
-        if dim == 0 {
-            return;
-        }
-        let rows = self.gradient.chunks_mut(dim).zip(self.unit.chunks(dim));
-        for ((g, x), length) in rows.zip(&self.length) {
+    fn through_normalisation(&mut self, crew: &Crew, dim: usize, rectify: bool) {
+        let unit = &self.unit;
+        for_rows(crew, &mut self.gradient, &mut self.length, dim, |i, g, length| {
+            let x = &unit[i * dim..][..dim];
             // A zero vector has no direction: it gets no gradient.
             let stretch = if *length == T::ZERO { T::ZERO } else { T::ONE / *length };
             let along = T::of(dot(g, x));
@@ -315,8 +301,26 @@ impl<T: Real> FeatureBuffers<T> {
                 // What was not above 0 is 0 here, and stays so for any small change.
                 g.iter_mut().zip(x).filter(|(_, x)| **x == T::ZERO).for_each(|(g, _)| *g = T::ZERO);
             }
-        }
+        });
     }
+}
+
+/// Makes a vector a unit vector, unless it is zero; returns its length.
+fn shorten<T: Real>(x: &mut [T]) -> T {
+    let mut length = dot(x, x).sqrt();
+    let mut unit = 1.0;
+    // Squares near the end of the range of numbers: divide by the largest entry first.
+    if !(length > T::SAFE.recip() && length < T::SAFE) {
+        let largest = x.iter().fold(T::ZERO, |m, &v| m.larger(v).larger(-v));
+        if largest == T::ZERO {
+            return T::ZERO;
+        }
+        x.iter_mut().for_each(|v| *v = *v / largest);
+        (length, unit) = (dot(x, x).sqrt(), largest.wide());
+    }
+    let shorten = T::of(1.0 / length);
+    x.iter_mut().for_each(|v| *v = *v * shorten);
+    T::of(length * unit)
 }
 
 fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> String) -> Result<()> {

@@ -1,15 +1,9 @@
-//! Row-by-row loops over matrices with a row per sample, on all cores when the batch is large.
+//! Row-by-row loops over matrices with a row per sample.
 
-use rayon::prelude::*;
+use crate::crew::{Crew, Shared};
 
-/// From this batch size on, sharing rows among threads saves more than waking them costs.
-const SHARED_FROM: usize = 384;
-
-/// Runs `work` for a batch of `b` samples: a large batch inside the thread pool, so that the many parallel steps of one
-/// evaluation change threads once, and not once each.
-pub(crate) fn in_pool<R: Send>(b: usize, work: impl FnOnce() -> R + Send) -> R {
-    if b < SHARED_FROM { work() } else { rayon::scope(|_| work()) }
-}
+/// Rows of a piece of work.
+const PIECE: usize = 16;
 
 /// What a loop finds in one row: a sum and a count over the pairs of that sample.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,7 +19,9 @@ pub(crate) fn pairs_of(rows: &[Row]) -> (f64, usize) {
 
 /// Calls `visit(i, row i, value i)` for every row of a matrix with rows of `width`. A row is always handled by one
 /// call, so the result does not depend on the number of threads.
+#[inline(always)]
 pub(crate) fn for_rows<T: Send, V: Send>(
+    crew: &Crew,
     matrix: &mut [T],
     values: &mut [V],
     width: usize,
@@ -34,12 +30,15 @@ pub(crate) fn for_rows<T: Send, V: Send>(
     if width == 0 {
         return;
     }
-    if matrix.len() / width < SHARED_FROM {
-        for (i, (row, value)) in matrix.chunks_mut(width).zip(values).enumerate() {
-            visit(i, row, value);
+    let count = (matrix.len() / width).min(values.len());
+    let (matrix, values) = (Shared::new(matrix), Shared::new(values));
+    crew.each(count.div_ceil(PIECE), |piece| {
+        let (from, to) = (piece * PIECE, (piece * PIECE + PIECE).min(count));
+        // SAFETY: pieces are different rows, and each is handed out once.
+        let (rows, values) =
+            unsafe { (matrix.part(from * width, (to - from) * width), values.part(from, to - from)) };
+        for (i, (row, value)) in rows.chunks_exact_mut(width).zip(values).enumerate() {
+            visit(from + i, row, value);
         }
-    } else {
-        let shared = matrix.par_chunks_mut(width).zip(values).with_min_len(16).enumerate();
-        shared.for_each(|(i, (row, value))| visit(i, row, value));
-    }
+    });
 }

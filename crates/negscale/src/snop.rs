@@ -22,8 +22,9 @@
 //! rounding have no direction and count for nothing.
 
 use crate::Real;
+use crate::crew::Crew;
 use crate::pairs::PairSets;
-use crate::real::{View, product, symmetric_product, total, walk};
+use crate::real::{View, product, symmetric_product, symmetric_products, total, walk};
 use crate::rows::{Row, for_rows, pairs_of};
 use negscale_cpu::for_this_cpu;
 
@@ -88,6 +89,7 @@ fn weight<T: Real>(gii: T, gjj: T, gij: T) -> (T, T) {
 /// features, $LGL$ is left out of it and its share $4LXS$ of their gradient is written to them instead.
 #[allow(clippy::too_many_arguments)] // one call site; a struct would only rename the list
 pub(crate) fn global<T: Real>(
+    crew: &Crew,
     gram: &[T],
     b: usize,
     pairs: &PairSets<T>,
@@ -100,18 +102,18 @@ pub(crate) fn global<T: Real>(
     buffers.laplacian.resize(b * b, T::ZERO);
     buffers.k.resize(b * b, T::ZERO);
     read_diagonal(gram, b, &mut buffers.diagonal);
-    let (trace, identical) = weigh(gram, &buffers.diagonal, pairs, &mut buffers.laplacian, rows);
+    let (trace, identical) = weigh(crew, gram, &buffers.diagonal, pairs, &mut buffers.laplacian, rows);
     match features {
-        None => by_gram(gram, b, gamma, buffers),
+        None => by_gram(crew, gram, b, gamma, buffers, rows),
         Some(features) => {
             gamma.fill(T::ZERO);
-            by_features(features, b, scale, buffers);
+            by_features(crew, features, b, scale, buffers);
         }
     }
 
     let Buffers { laplacian, k, diagonal, .. } = buffers;
     read_diagonal(k, b, diagonal);
-    let square = bend(laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
+    let square = bend(crew, laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
     Global { square, trace, identical }
 }
 
@@ -122,9 +124,9 @@ fn read_diagonal<T: Real>(matrix: &[T], b: usize, diagonal: &mut Vec<T>) {
 
 for_this_cpu! {
     /// L; returns tr S and the number of pairs without a direction.
-    fn weigh<T: Real>(gram: &[T], diagonal: &[T], pairs: &PairSets<T>, laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
+    fn weigh<T: Real>(crew: &Crew, gram: &[T], diagonal: &[T], pairs: &PairSets<T>, laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
         let b = diagonal.len();
-        for_rows(laplacian, rows, b, |i, row, out| {
+        for_rows(crew, laplacian, rows, b, |i, row, out| {
             let (cosines, unrelated, gjj) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b], &diagonal[..b]);
             let (gii, row) = (gjj[i], &mut row[..b]);
             let [degree, lengths] = walk(row, [cosines, unrelated, gjj], |_, gij, unrelated, gjj| {
@@ -142,10 +144,10 @@ for_this_cpu! {
 for_this_cpu! {
     /// Turns LGL in `gamma` into `twice` (LGL - L_q). Returns the sum of $W_{ij} U_{ij}$ over pairs, which is
     /// $\mathrm{tr}(LK) = \lVert S\rVert_F^2$: all its terms are positive, so it loses no digits.
-    fn bend<T: Real>(laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) -> f64 {
+    fn bend<T: Real>(crew: &Crew, laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) -> f64 {
         let b = diagonal.len();
         let floored = T::ONE / T::of(FLOOR);
-        for_rows(gamma, rows, b, |i, row, out| {
+        for_rows(crew, gamma, rows, b, |i, row, out| {
             let (l, k, kjj) = (&laplacian[i * b..][..b], &k[i * b..][..b], &diagonal[..b]);
             let (kii, row) = (kjj[i], &mut row[..b]);
             let own = row[i];
@@ -165,20 +167,26 @@ for_this_cpu! {
 }
 
 /// LGL into `gamma` and K into its buffer, from the Gram matrix.
-fn by_gram<T: Real>(gram: &[T], b: usize, gamma: &mut [T], buffers: &mut Buffers<T>) {
+fn by_gram<T: Real>(
+    crew: &Crew,
+    gram: &[T],
+    b: usize,
+    gamma: &mut [T],
+    buffers: &mut Buffers<T>,
+    rows: &mut [Row],
+) {
     let Buffers { laplacian, k, centred, l_times, means, .. } = buffers;
     centred.resize(b * b, T::ZERO);
     l_times.resize(b * b, T::ZERO);
-    centre(gram, b, centred, means);
+    centre(crew, gram, b, centred, means, rows);
     let (laplacian, gram) = (View::new(laplacian, b, b), View::new(centred, b, b));
-    product(l_times, T::ONE, laplacian, gram);
+    product(crew, l_times, T::ONE, laplacian, gram);
     let lg = View::new(l_times, b, b);
-    symmetric_product(gamma, lg, laplacian);
-    symmetric_product(k, gram, lg);
+    symmetric_products(crew, b, [(gamma, lg, laplacian), (k, gram, lg)]);
 }
 
 /// K into its buffer and `scale` times $4LXS$ into the gradient, from the features.
-fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &mut Buffers<T>) {
+fn by_features<T: Real>(crew: &Crew, features: Features<T>, b: usize, scale: f64, buffers: &mut Buffers<T>) {
     let Features { unit, gradient } = features;
     let dim = unit.len() / b;
     let Buffers { laplacian, k, centred, l_times, s, xs, .. } = buffers;
@@ -188,13 +196,13 @@ fn by_features<T: Real>(features: Features<T>, b: usize, scale: f64, buffers: &m
     s.resize(dim * dim, T::ZERO);
     centre_columns(unit, dim, &mut s[..dim], centred);
     let x = View::new(centred, b, dim);
-    product(l_times, T::ONE, View::new(laplacian, b, b), x);
+    product(crew, l_times, T::ONE, View::new(laplacian, b, b), x);
     let lx = View::new(l_times, b, dim);
-    symmetric_product(s, x.transposed(), lx);
+    symmetric_product(crew, s, x.transposed(), lx);
     let s = View::new(s, dim, dim);
-    product(gradient, T::of(4.0 * scale), lx, s);
-    product(xs, T::ONE, x, s);
-    symmetric_product(k, View::new(xs, b, dim), x.transposed());
+    product(crew, gradient, T::of(4.0 * scale), lx, s);
+    product(crew, xs, T::ONE, x, s);
+    symmetric_product(crew, k, View::new(xs, b, dim), x.transposed());
 }
 
 for_this_cpu! {
@@ -216,21 +224,24 @@ for_this_cpu! {
 for_this_cpu! {
     /// The Gram matrix of the features less their mean. L, K and U are the same for both, since $L1 = 0$, but in f32 the
     /// products lose far fewer digits when all cosines are near 1 (measured: a factor of 70 at a mean cosine of 0.98).
-    fn centre<T: Real>(gram: &[T], b: usize, centred: &mut [T], means: &mut Vec<T>) {
-        means.clear();
-        means.extend(gram.chunks(b).map(|row| T::of(total(row) / b as f64)));
+    fn centre<T: Real>(crew: &Crew, gram: &[T], b: usize, centred: &mut [T], means: &mut Vec<T>, rows: &mut [Row]) {
+        means.resize(b, T::ZERO);
+        for_rows(crew, means, rows, 1, |i, mean, _| mean[0] = T::of(total(&gram[i * b..][..b]) / b as f64));
+        let means = &means[..b];
         let mean = T::of(total(means) / b as f64);
-        for ((out, cosines), &own) in centred.chunks_mut(b).zip(gram.chunks(b)).zip(&*means) {
-            for ((out, &g), &column) in out.iter_mut().zip(cosines).zip(&*means) {
-                *out = (g - column) - (own - mean);
+        for_rows(crew, centred, rows, b, |i, row, _| {
+            let offset = means[i] - mean;
+            for ((out, &g), &column) in row.iter_mut().zip(&gram[i * b..]).zip(means) {
+                *out = (g - column) - offset;
             }
-        }
+        });
     }
 }
 
 for_this_cpu! {
     /// The local term. Adds `scale` times its derivative to `gamma` and returns the unscaled sum.
     pub(crate) fn local<T: Real>(
+        crew: &Crew,
         gram: &[T],
         b: usize,
         pairs: &PairSets<T>,
@@ -240,7 +251,7 @@ for_this_cpu! {
         rows: &mut [Row],
     ) -> f64 {
         let scale = T::of(scale);
-        for_rows(gamma, rows, b, |i, row, out| {
+        for_rows(crew, gamma, rows, b, |i, row, out| {
             let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
             let own = doubt[i];
             let [total] = walk(row, [cosines, unrelated, doubt], |gamma, g, unrelated, doubt| {

@@ -41,31 +41,39 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Pictures or vectors of noise around a centre of their class.
+/// Pictures or vectors of noise around a centre of their class, made once: reading one costs no more than in a real data set.
 struct Cloud {
-    count: usize,
-    dim: usize,
+    size: usize,
+    values: Vec<f32>,
 }
 
 const CLASSES: usize = 10;
 
 impl Cloud {
-    fn values(&self, index: usize, size: usize) -> impl Iterator<Item = f64> {
-        let mut centre = Draw::new(1, Purpose::Noise, 1, (index % CLASSES) as u64);
-        let mut own = Draw::new(1, Purpose::Noise, 2, index as u64);
-        (0..size).map(move |_| centre.unit() - 0.5 + 0.6 * (own.unit() - 0.5))
+    fn new(count: usize, size: usize) -> Self {
+        let mut values = Vec::with_capacity(count * size);
+        for index in 0..count {
+            let mut centre = Draw::new(1, Purpose::Noise, 1, (index % CLASSES) as u64);
+            let mut own = Draw::new(1, Purpose::Noise, 2, index as u64);
+            values.extend((0..size).map(|_| (centre.unit() - 0.5 + 0.6 * (own.unit() - 0.5)) as f32));
+        }
+        Self { size, values }
+    }
+
+    fn item(&self, index: usize) -> &[f32] {
+        &self.values[index * self.size..][..self.size]
     }
 }
 
 impl FeatureStore for Cloud {
     fn len(&self) -> usize {
-        self.count
+        self.values.len() / self.size
     }
     fn dim(&self) -> usize {
-        self.dim
+        self.size
     }
     fn read(&self, index: usize, out: &mut [f32]) -> negscale_data::Result<()> {
-        out.iter_mut().zip(self.values(index, self.dim)).for_each(|(x, value)| *x = value as f32);
+        out.copy_from_slice(self.item(index));
         Ok(())
     }
 }
@@ -74,10 +82,10 @@ const SHAPE: Shape = Shape { width: 32, height: 32, channels: 3 };
 
 impl ImageStore for Cloud {
     fn len(&self) -> usize {
-        self.count
+        self.values.len() / self.size
     }
     fn load(&self, index: usize) -> negscale_data::Result<Image> {
-        let pixels = self.values(index, SHAPE.len()).map(|value| (127.5 + 150.0 * value) as u8);
+        let pixels = self.item(index).iter().map(|value| (127.5 + 150.0 * value) as u8);
         Ok(Image { shape: SHAPE, pixels: pixels.collect() })
     }
     fn bytes(&self, index: usize) -> negscale_data::Result<Cow<'_, [u8]>> {
@@ -163,7 +171,7 @@ impl Stopwatch {
         let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
         let (kind, count) =
             if net == "mlp" { (Kind::Features, 64 * batch) } else { (Kind::Images, 6 * batch) };
-        let store = Arc::new(Cloud { count, dim });
+        let store = Arc::new(Cloud::new(count, if kind == Kind::Features { dim } else { SHAPE.len() }));
         let items = if kind == Kind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
         let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;

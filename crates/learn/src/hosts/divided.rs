@@ -164,12 +164,10 @@ impl Divided {
             let target = if number == 0 {
                 refine(&self.peers.word(peer, &part.samples), &part.given, co_guess(own))
             } else {
-                let asked = part.views.iter().take(own.len());
-                let mut logits = own.clone();
-                for view in asked {
-                    logits.push(scene.team.watch(peer, view)?.logits);
-                }
-                co_guess(&logits)
+                let asked = Samples::join(part.views[..own.len()].to_vec());
+                let logits = scene.team.watch(peer, &asked)?.logits;
+                let said = logits.split_with_sizes(vec![part.len(); own.len()], 0);
+                co_guess(&own.iter().cloned().chain(said).collect::<Vec<_>>())
             };
             self.believe(part, target, scene, &mut taught)?;
         }

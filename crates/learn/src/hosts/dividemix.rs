@@ -9,7 +9,6 @@
 use super::SemiSettings;
 use super::divided::{Divided, given};
 use super::prelude::*;
-use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 /// The card.
@@ -110,26 +109,21 @@ impl Host for DivideMix {
         let (net, team, parts) = (batch.net(), scene.team, batch.parts());
         // Guesses are constants. Plug-ins may see the gradient of the passes over first views; all else is let go of at once.
         let is_unmixed = scene.tapped && self.settings.tap == Tapped::Unmixed;
-        let (mut own, mut firsts) = (Vec::new(), Vec::new());
-        for part in &parts {
-            let mut guesses = Vec::new();
-            for (number, view) in part.views.iter().enumerate() {
-                let Output { features, logits } = team.train(net, view)?;
-                guesses.push(logits.clone().detach());
-                if is_unmixed && number == 0 {
-                    firsts.push((features, logits));
-                }
-            }
-            own.push(guesses);
+        let (mut own, mut first) = (vec![Vec::new(); parts.len()], None);
+        for number in 0..batch.labelled.views.len() {
+            let views = parts.iter().map(|part| part.views[number].clone()).collect();
+            let out = team.train_each(net, views)?;
+            let sizes = parts.iter().map(|part| part.len()).collect();
+            let guesses = out.logits.clone().detach().split_with_sizes(sizes, 0);
+            own.iter_mut().zip(guesses).for_each(|(own, guess)| own.push(guess));
+            first = first.or(Some(out).filter(|_| is_unmixed));
         }
         let taught = self.divided.teach(batch, scene, &own)?;
         let (objective, mixed) = self.divided.fit(batch, scene, &taught.targets)?;
         if !scene.tapped {
             return Ok(objective);
         }
-        Ok(objective.with_tap(if is_unmixed {
-            let (features, logits) = firsts.into_iter().unzip();
-            let (features, logits) = (Tensor::cat(features, 0), Tensor::cat(logits, 0));
+        Ok(objective.with_tap(if let Some(Output { features, logits }) = first {
             Tap { features, logits, given: given(&parts), believed: Some(taught.believed) }
         } else {
             let twice: Vec<_> = parts.iter().flat_map(|&part| [part, part]).collect();

@@ -204,6 +204,11 @@ impl Network {
         self.features
     }
 
+    /// Whether samples of a batch change each other's features in training, as they do under batch norm.
+    pub fn mixes_samples(&self) -> bool {
+        !matches!(self.body, Body::Mlp(_))
+    }
+
     /// Features and logits of a batch. Images may be of another size than the network was built for, if they fit.
     pub fn forward(&self, samples: impl Into<Samples>, pass: &Pass) -> Result<Output> {
         let samples = samples.into();

@@ -3,20 +3,21 @@
 use super::{Added, Plugin};
 use crate::hosts::Tap;
 use crate::{Error, Result};
-use negscale::burn::{Adapter, confidence};
-use negscale::{ClassMeans, NegScale, Settings, Taxonomy, TermState};
+use negscale::burn::confidence;
+use negscale::{ClassMeans, NegScale, Settings, Taxonomy, TermState, Workspace};
+use negscale_kernels::outside;
 
 /// The plug-in, at rest until it has a class tree.
 pub(super) struct Attached {
     settings: Settings,
     plugin: Option<NegScale>,
-    /// One for each network: features of two have nothing in common.
-    adapters: Vec<Adapter>,
+    /// One for each network: running class means of two have nothing in common.
+    workspaces: Vec<Workspace<f32>>,
 }
 
 impl Attached {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, plugin: None, adapters: Vec::new() }
+        Self { settings, plugin: None, workspaces: Vec::new() }
     }
 }
 
@@ -24,12 +25,12 @@ fn to_index(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
 }
 
-/// The adapter of a network.
-fn of<'a>(adapters: &'a mut Vec<Adapter>, plugin: &NegScale, net: usize) -> &'a mut Adapter {
-    while adapters.len() <= net {
-        adapters.push(Adapter::new(plugin.clone()));
+/// The workspace of a network.
+fn of(workspaces: &mut Vec<Workspace<f32>>, net: usize) -> &mut Workspace<f32> {
+    if workspaces.len() <= net {
+        workspaces.resize_with(net + 1, Workspace::new);
     }
-    &mut adapters[net]
+    &mut workspaces[net]
 }
 
 impl Plugin for Attached {
@@ -40,7 +41,10 @@ impl Plugin for Attached {
         // A host without beliefs of its own has the given labels.
         let refurbished = Some(believed.as_deref().unwrap_or(&labels));
         let handed = negscale::Tap { refurbished, batch, ..negscale::Tap::new(&labels, &confidence) };
-        let extra = of(&mut self.adapters, plugin, net).loss(tap.features.clone(), &handed)?;
+        let features =
+            outside::read(tap.features.clone()).map_err(|reason| negscale::Error::Device { reason })?;
+        let dim = tap.features.dims()[1];
+        let extra = plugin.from_features(&features, dim, &handed, of(&mut self.workspaces, net))?;
         if [extra.terms.snop_state, extra.terms.dcsa_state].iter().all(|state| *state == TermState::Off) {
             return Ok(None);
         }
@@ -49,11 +53,12 @@ impl Plugin for Attached {
             ("snop-local", extra.terms.local),
             ("dcsa", extra.terms.dcsa),
         ];
-        Ok(Some(Added { loss: extra.loss, terms }))
+        let loss = outside::scalar(tap.features.clone(), extra.value, extra.gradient.to_vec());
+        Ok(Some(Added { loss, terms }))
     }
 
     fn forget(&mut self) {
-        self.adapters.clear();
+        self.workspaces.clear();
     }
 
     fn acts_during_warm_up(&self) -> bool {
@@ -66,21 +71,19 @@ impl Plugin for Attached {
 
     fn set_tree(&mut self, tree: &Taxonomy) -> Result<()> {
         self.plugin = Some(NegScale::new(tree, self.settings.clone())?);
-        self.adapters.clear();
+        self.workspaces.clear();
         Ok(())
     }
 
     fn state(&self) -> Result<String> {
-        let means: Vec<&ClassMeans> = self.adapters.iter().map(Adapter::class_means).collect();
+        let means: Vec<&ClassMeans> = self.workspaces.iter().map(Workspace::class_means).collect();
         serde_json::to_string(&means).map_err(|error| damaged(&error))
     }
 
     fn restore(&mut self, state: &str) -> Result<()> {
         let means: Vec<ClassMeans> = serde_json::from_str(state).map_err(|error| damaged(&error))?;
-        if let Some(plugin) = &self.plugin {
-            for (net, means) in means.into_iter().enumerate() {
-                of(&mut self.adapters, plugin, net).workspace().restore_class_means(means);
-            }
+        for (net, means) in means.into_iter().enumerate() {
+            of(&mut self.workspaces, net).restore_class_means(means);
         }
         Ok(())
     }

@@ -73,6 +73,17 @@ impl Team {
         self.net(net).forward(samples.clone(), &self.next_pass(net))
     }
 
+    /// Passes of [training](Self::train) over several batches; rows one batch after the other. Where samples cannot notice each
+    /// other (no batch norm) it is a single pass, which is faster.
+    pub fn train_each(&self, net: usize, batches: Vec<Samples>) -> Result<Output> {
+        if !self.net(net).mixes_samples() {
+            return self.train(net, &Samples::join(batches));
+        }
+        let outputs = batches.iter().map(|samples| self.train(net, samples)).collect::<Result<Vec<_>>>()?;
+        let (features, logits) = outputs.into_iter().map(|out| (out.features, out.logits)).unzip();
+        Ok(Output { features: Tensor::cat(features, 0), logits: Tensor::cat(logits, 0) })
+    }
+
     /// As [`train`](Self::train) with the gradient cut off, as published code does it under `no_grad` with the network in
     /// training mode.
     pub fn guess(&self, net: usize, samples: &Samples) -> Result<Tensor<2>> {
@@ -188,5 +199,50 @@ pub(super) fn inner(samples: Samples) -> Samples {
     match samples {
         Samples::Images(images) => Samples::Images(images.inner()),
         Samples::Rows(rows) => Samples::Rows(rows.inner()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nets::{Input, NetSpec};
+    use crate::optim::Sgd;
+    use burn::tensor::{Device, TensorData};
+
+    const SHAPE: [usize; 4] = [8, 1, 8, 8];
+
+    fn batch(seed: usize, count: usize) -> Samples {
+        let [_, channels, height, width] = SHAPE;
+        let values: Vec<f32> = (0..count * channels * height * width)
+            .map(|i| ((i * 31 + seed * 7) % 17) as f32 / 8.0 - 1.0)
+            .collect();
+        let data = TensorData::new(values, [count, channels, height, width]);
+        Samples::Images(Tensor::from_data(data, &Device::flex().autodiff()))
+    }
+
+    fn team(name: &str) -> Team {
+        let [_, channels, height, width] = SHAPE;
+        let spec = NetSpec::new(name, Input::Image { channels, height, width }, 3).scaled(0.25);
+        let net = Network::build(&spec, &Device::flex().autodiff()).unwrap();
+        Team::new(vec![net], &Optimiser::new(Sgd::default()).unwrap(), 1)
+    }
+
+    fn numbers(logits: Tensor<2>) -> Vec<f32> {
+        logits.into_data().try_to_vec().unwrap()
+    }
+
+    #[test]
+    fn batches_shown_together_are_seen_as_if_each_were_alone() {
+        for (name, passes) in [("mlp", 1), ("cnn-small", 2), ("resnet-20", 2)] {
+            let sets = [batch(1, 5), batch(2, 3)];
+            let alone = team(name);
+            let apart: Vec<f32> =
+                sets.iter().flat_map(|set| numbers(alone.train(0, set).unwrap().logits)).collect();
+            let team = team(name);
+            let together = team.train_each(0, sets.to_vec()).unwrap();
+            assert_eq!(together.features.dims()[0], 8);
+            assert_eq!(numbers(together.logits), apart, "{name}");
+            assert_eq!(team.passes(), passes, "{name}");
+        }
     }
 }
