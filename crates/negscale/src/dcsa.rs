@@ -15,8 +15,8 @@
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
-use crate::crew::{Crew, Shared};
-use crate::pairs::PairSets;
+use crate::crew::Shared;
+use crate::pairs::{Batch, PairSets};
 use crate::rows::{Row, for_rows, pairs_of};
 use crate::{Real, Settings};
 use negscale_cpu::for_this_cpu;
@@ -35,19 +35,10 @@ pub(crate) struct Buffers<T> {
 /// Samples of a piece of work.
 const PIECE: usize = 32;
 
-/// What the term needs of a batch.
-#[derive(Clone, Copy)]
-pub(crate) struct Batch<'a, T> {
-    pub(crate) gram: &'a [T],
-    pub(crate) b: usize,
-    pub(crate) pairs: &'a PairSets<T>,
-}
-
 for_this_cpu! {
     /// The term. Adds `scale` times its derivative to `gamma`; returns the unscaled sum and the number of pairs above
     /// their cap.
     pub(crate) fn cap<T: Real>(
-        crew: &Crew,
         batch: Batch<T>,
         settings: &Settings,
         scale: f64,
@@ -55,7 +46,7 @@ for_this_cpu! {
         buffers: &mut Buffers<T>,
         rows: &mut [Row],
     ) -> (f64, usize) {
-        let Batch { gram, b, pairs } = batch;
+        let Batch { crew, gram, b, pairs } = batch;
         let k = pairs.groups;
         let Buffers { nearest, across, by_group } = buffers;
         for buffer in [&mut *nearest, &mut *across, &mut *by_group] {
@@ -96,7 +87,7 @@ for_this_cpu! {
 for_this_cpu! {
     /// m of the samples from `from` on, as many as `nearest` has rows for.
     fn find_nearest<T: Real>(batch: Batch<T>, self_anchor: bool, from: usize, nearest: &mut [T], by_group: &mut [T]) {
-        let Batch { gram, b, pairs } = batch;
+        let Batch { gram, b, pairs, .. } = batch;
         let k = pairs.groups;
         let count = nearest.len() / k;
         // G is symmetric, so whole rows can be compared at a time: here with a row per group, then turned over.
@@ -158,7 +149,7 @@ fn through_delta<T: Real>(
     nearest: &[T],
     across: &[T],
 ) {
-    let Batch { gram, b, pairs } = batch;
+    let Batch { gram, b, pairs, .. } = batch;
     let k = pairs.groups;
     let half = T::of(0.5);
     let at = |i: usize, c: usize| {

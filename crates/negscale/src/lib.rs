@@ -21,6 +21,7 @@ pub mod centre;
 mod crew;
 pub mod dcsa;
 mod error;
+mod features;
 pub mod literal;
 pub mod pairs;
 mod plugin;

@@ -8,6 +8,7 @@
 //! Both depend on labels alone, so no list of pairs is ever made: samples fall into *groups* (one per
 //! class present), and a table over groups says which of them are unrelated.
 
+use crate::crew::Crew;
 use crate::taxonomy::{Relation, Thresholds};
 use crate::{PairSource, Real, Settings, Taxonomy};
 
@@ -30,6 +31,15 @@ impl ClassRelations {
     pub(crate) fn of(&self, a: usize, b: usize) -> Relation {
         self.table[a * self.classes + b]
     }
+}
+
+/// A batch as the terms see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a, T> {
+    pub(crate) crew: &'a Crew,
+    pub(crate) gram: &'a [T],
+    pub(crate) b: usize,
+    pub(crate) pairs: &'a PairSets<T>,
 }
 
 /// The pair sets of one batch. Buffers are kept from batch to batch.

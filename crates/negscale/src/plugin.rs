@@ -2,14 +2,14 @@
 //!
 //! Everything is a function of the Gram matrix $G = XX^\top$ of the unit features, so the heart is
 //! [`NegScale::phi`]: $(G, \tilde y, c) \mapsto (\text{value}, \Gamma = \partial\,\text{value}/\partial G)$. From there
-//! $\partial/\partial X = 2\Gamma X$, and [`NegScale::from_features`] adds the normalisation
-//! $x_i = f_i/\lVert f_i\rVert$: $\partial/\partial f_i = (g_i - (g_i^\top x_i)\,x_i)/\lVert f_i\rVert$ with $g_i$ row $i$ of $2\Gamma X$.
+//! $\partial/\partial X = 2\Gamma X$, and [`NegScale::from_features`] adds the normalisation (see `features.rs`).
 
 use crate::centre::ClassMeans;
 use crate::crew::Crew;
-use crate::pairs::{ClassRelations, PairSets};
-use crate::real::{View, add_product, dot, product, symmetric_product};
-use crate::rows::{Row, for_rows};
+use crate::features::FeatureBuffers;
+use crate::pairs::{Batch, ClassRelations, PairSets};
+use crate::real::{View, add_product, product, symmetric_product};
+use crate::rows::Row;
 use crate::taxonomy::Relation;
 use crate::{
     Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Tap, Targets, Taxonomy,
@@ -28,16 +28,6 @@ pub struct Workspace<T> {
     features: FeatureBuffers<T>,
 }
 
-#[derive(Debug, Default)]
-struct FeatureBuffers<T> {
-    unit: Vec<T>,
-    length: Vec<T>,
-    gram: Vec<T>,
-    gradient: Vec<T>,
-    centre: Vec<T>,
-    means: ClassMeans,
-}
-
 impl<T: Real> Workspace<T> {
     /// An empty workspace.
     pub fn new() -> Self {
@@ -52,6 +42,11 @@ impl<T: Real> Workspace<T> {
     /// Takes up the class means of a checkpoint.
     pub fn restore_class_means(&mut self, means: ClassMeans) {
         self.features.means = means;
+    }
+
+    /// The gradient of the latest batch of [features](NegScale::from_features), to keep: the next batch makes a new one.
+    pub fn take_gradient(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.features.gradient)
     }
 
     /// Centre subtracted from the latest batch; empty without centring.
@@ -149,11 +144,55 @@ impl NegScale {
         let labels = self.labels(tap)?;
         let b = labels.len();
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
-        expect_finite("feature", features, dim)?;
         expect_probabilities(tap.confidence)?;
-
         let crew = Crew::for_work(2 * b * b * dim);
-        // Nothing can fail from here on, so a batch that is refused leaves the running class means as they were.
+        let evaluated = match self.at_once(&crew, features, dim, labels, tap, workspace) {
+            Some(evaluated) => evaluated,
+            None => {
+                expect_finite("feature", features, dim)?;
+                self.step_by_step(&crew, features, dim, labels, tap, workspace)
+            }
+        };
+        let (value, terms) = evaluated;
+        Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
+    }
+
+    /// With the normalisation inside the products; nothing if that is not possible, or not faster.
+    fn at_once<T: Real>(
+        &self,
+        crew: &Crew,
+        features: &[T],
+        dim: usize,
+        labels: &[usize],
+        tap: &Tap<T>,
+        workspace: &mut Workspace<T>,
+    ) -> Option<(f64, Terms)> {
+        let Settings { centre, rectify, .. } = self.settings;
+        if centre != Centre::None || rectify || snop::prefers_features(labels.len(), dim) {
+            return None;
+        }
+        let mut buffers = std::mem::take(&mut workspace.features);
+        let evaluated = buffers.find_cosines(crew, features, labels.len(), dim).then(|| {
+            let evaluated = self.evaluate(crew, &buffers.gram, None, dim, labels, tap, workspace);
+            buffers.pull_back(crew, features, dim, &mut workspace.gamma);
+            evaluated
+        });
+        workspace.features = buffers;
+        evaluated
+    }
+
+    /// With unit vectors in a buffer of their own. All input has been checked: nothing can fail, so a batch that is refused leaves
+    /// the running class means as they were.
+    fn step_by_step<T: Real>(
+        &self,
+        crew: &Crew,
+        features: &[T],
+        dim: usize,
+        labels: &[usize],
+        tap: &Tap<T>,
+        workspace: &mut Workspace<T>,
+    ) -> (f64, Terms) {
+        let b = labels.len();
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
         if self.settings.centre == Centre::ClassBalanced {
@@ -161,24 +200,23 @@ impl NegScale {
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
         let rectify = self.settings.rectify;
-        let zero_features = buffers.normalise(&crew, features, b, dim, rectify);
+        let zero_features = buffers.normalise(crew, features, b, dim, rectify);
         let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
         let x = View::new(unit, b, dim);
         gram.resize(b * b, T::ZERO);
-        symmetric_product(&crew, gram, x, x.transposed());
+        symmetric_product(crew, gram, x, x.transposed());
         gradient.resize(b * dim, T::ZERO);
         let by_features = snop::prefers_features(b, dim);
         if by_features {
             gradient.fill(T::ZERO);
         }
         let direct = by_features.then_some(snop::Features { unit, gradient });
-        let (value, terms) = self.evaluate(&crew, gram, direct, dim, labels, tap, workspace);
+        let (value, terms) = self.evaluate(crew, gram, direct, dim, labels, tap, workspace);
         let multiply = if by_features { add_product } else { product };
-        multiply(&crew, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-        buffers.through_normalisation(&crew, dim, rectify);
-        let terms = Terms { zero_features, ..terms };
+        multiply(crew, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+        buffers.through_normalisation(crew, dim, rectify);
         workspace.features = buffers;
-        Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
+        (value, Terms { zero_features, ..terms })
     }
 
     /// The labels that decide the pair sets, all of them classes of the tree.
@@ -218,6 +256,7 @@ impl NegScale {
         doubt.clear();
         doubt.extend(tap.confidence.iter().map(|&c| T::ONE - c));
         pairs.find(labels, &self.relations, s, tap.batch);
+        let batch = Batch { crew, gram, b, pairs };
         rows.resize(b, Row::default());
         gamma.resize(b * b, T::ZERO);
 
@@ -249,7 +288,7 @@ impl NegScale {
         let snop_on = terms.snop_state == TermState::Active;
         if snop_on && s.global > 0.0 {
             let scale = s.lambda * s.global / per_entry;
-            let global = snop::global(crew, gram, b, pairs, scale, features, gamma, snop_buffers, rows);
+            let global = snop::global(batch, scale, features, gamma, snop_buffers, rows);
             let identity = if s.reduction == Reduction::Mean { pairs.p } else { dim };
             terms.global = global.distance_to_identity(identity) / per_entry;
             terms.identical_pairs = global.identical;
@@ -258,69 +297,15 @@ impl NegScale {
         }
         if snop_on && s.local > 0.0 {
             let scale = s.lambda * s.local / per_unrelated;
-            terms.local = snop::local(crew, gram, b, pairs, doubt, scale, gamma, rows) / per_unrelated;
+            terms.local = snop::local(batch, doubt, scale, gamma, rows) / per_unrelated;
         }
         if terms.dcsa_state == TermState::Active {
-            let batch = dcsa::Batch { gram, b, pairs };
-            let (sum, capped) = dcsa::cap(crew, batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
+            let (sum, capped) = dcsa::cap(batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
             (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
         }
         let value = s.lambda * (s.global * terms.global + s.local * terms.local) + s.mu * terms.dcsa;
         (value, terms)
     }
-}
-
-impl<T: Real> FeatureBuffers<T> {
-    /// Unit vectors of the centred and, if so asked, rectified features, and their lengths; returns how many are zero vectors.
-    fn normalise(&mut self, crew: &Crew, features: &[T], b: usize, dim: usize, rectify: bool) -> usize {
-        self.unit.resize(b * dim, T::ZERO);
-        self.length.clear();
-        self.length.resize(b, T::ZERO);
-        let centre = &self.centre;
-        for_rows(crew, &mut self.unit, &mut self.length, dim, |i, x, length| {
-            x.copy_from_slice(&features[i * dim..][..dim]);
-            x.iter_mut().zip(centre).for_each(|(x, &m)| *x = *x - m);
-            if rectify {
-                x.iter_mut().for_each(|x| *x = x.larger(T::ZERO));
-            }
-            *length = shorten(x);
-        });
-        self.length.iter().filter(|length| **length == T::ZERO).count()
-    }
-
-    /// Turns the gradient of the unit vectors into that of the features, in place.
-    fn through_normalisation(&mut self, crew: &Crew, dim: usize, rectify: bool) {
-        let unit = &self.unit;
-        for_rows(crew, &mut self.gradient, &mut self.length, dim, |i, g, length| {
-            let x = &unit[i * dim..][..dim];
-            // A zero vector has no direction: it gets no gradient.
-            let stretch = if *length == T::ZERO { T::ZERO } else { T::ONE / *length };
-            let along = T::of(dot(g, x));
-            g.iter_mut().zip(x).for_each(|(g, &x)| *g = (*g - along * x) * stretch);
-            if rectify {
-                // What was not above 0 is 0 here, and stays so for any small change.
-                g.iter_mut().zip(x).filter(|(_, x)| **x == T::ZERO).for_each(|(g, _)| *g = T::ZERO);
-            }
-        });
-    }
-}
-
-/// Makes a vector a unit vector, unless it is zero; returns its length.
-fn shorten<T: Real>(x: &mut [T]) -> T {
-    let mut length = dot(x, x).sqrt();
-    let mut unit = 1.0;
-    // Squares near the end of the range of numbers: divide by the largest entry first.
-    if !(length > T::SAFE.recip() && length < T::SAFE) {
-        let largest = x.iter().fold(T::ZERO, |m, &v| m.larger(v).larger(-v));
-        if largest == T::ZERO {
-            return T::ZERO;
-        }
-        x.iter_mut().for_each(|v| *v = *v / largest);
-        (length, unit) = (dot(x, x).sqrt(), largest.wide());
-    }
-    let shorten = T::of(1.0 / length);
-    x.iter_mut().for_each(|v| *v = *v * shorten);
-    T::of(length * unit)
 }
 
 fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> String) -> Result<()> {

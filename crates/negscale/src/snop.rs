@@ -23,7 +23,7 @@
 
 use crate::Real;
 use crate::crew::Crew;
-use crate::pairs::PairSets;
+use crate::pairs::Batch;
 use crate::real::{View, product, symmetric_product, symmetric_products, total, walk};
 use crate::rows::{Row, for_rows, pairs_of};
 use negscale_cpu::for_this_cpu;
@@ -87,24 +87,21 @@ fn weight<T: Real>(gii: T, gjj: T, gij: T) -> (T, T) {
 
 /// The global term. Overwrites `gamma` by `scale` times the derivative of $\lVert S - I\rVert_F^2$ with respect to G; given
 /// features, $LGL$ is left out of it and its share $4LXS$ of their gradient is written to them instead.
-#[allow(clippy::too_many_arguments)] // one call site; a struct would only rename the list
 pub(crate) fn global<T: Real>(
-    crew: &Crew,
-    gram: &[T],
-    b: usize,
-    pairs: &PairSets<T>,
+    batch: Batch<T>,
     scale: f64,
     features: Option<Features<T>>,
     gamma: &mut [T],
     buffers: &mut Buffers<T>,
     rows: &mut [Row],
 ) -> Global {
+    let Batch { crew, gram, b, .. } = batch;
     buffers.laplacian.resize(b * b, T::ZERO);
     buffers.k.resize(b * b, T::ZERO);
     read_diagonal(gram, b, &mut buffers.diagonal);
-    let (trace, identical) = weigh(crew, gram, &buffers.diagonal, pairs, &mut buffers.laplacian, rows);
+    let (trace, identical) = weigh(batch, &buffers.diagonal, &mut buffers.laplacian, rows);
     match features {
-        None => by_gram(crew, gram, b, gamma, buffers, rows),
+        None => by_gram(batch, gamma, buffers, rows),
         Some(features) => {
             gamma.fill(T::ZERO);
             by_features(crew, features, b, scale, buffers);
@@ -124,8 +121,8 @@ fn read_diagonal<T: Real>(matrix: &[T], b: usize, diagonal: &mut Vec<T>) {
 
 for_this_cpu! {
     /// L; returns tr S and the number of pairs without a direction.
-    fn weigh<T: Real>(crew: &Crew, gram: &[T], diagonal: &[T], pairs: &PairSets<T>, laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
-        let b = diagonal.len();
+    fn weigh<T: Real>(batch: Batch<T>, diagonal: &[T], laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
+        let Batch { crew, gram, b, pairs } = batch;
         for_rows(crew, laplacian, rows, b, |i, row, out| {
             let (cosines, unrelated, gjj) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b], &diagonal[..b]);
             let (gii, row) = (gjj[i], &mut row[..b]);
@@ -167,18 +164,12 @@ for_this_cpu! {
 }
 
 /// LGL into `gamma` and K into its buffer, from the Gram matrix.
-fn by_gram<T: Real>(
-    crew: &Crew,
-    gram: &[T],
-    b: usize,
-    gamma: &mut [T],
-    buffers: &mut Buffers<T>,
-    rows: &mut [Row],
-) {
+fn by_gram<T: Real>(batch: Batch<T>, gamma: &mut [T], buffers: &mut Buffers<T>, rows: &mut [Row]) {
+    let Batch { crew, b, .. } = batch;
     let Buffers { laplacian, k, centred, l_times, means, .. } = buffers;
     centred.resize(b * b, T::ZERO);
     l_times.resize(b * b, T::ZERO);
-    centre(crew, gram, b, centred, means, rows);
+    centre(batch, centred, means, rows);
     let (laplacian, gram) = (View::new(laplacian, b, b), View::new(centred, b, b));
     product(crew, l_times, T::ONE, laplacian, gram);
     let lg = View::new(l_times, b, b);
@@ -224,7 +215,8 @@ for_this_cpu! {
 for_this_cpu! {
     /// The Gram matrix of the features less their mean. L, K and U are the same for both, since $L1 = 0$, but in f32 the
     /// products lose far fewer digits when all cosines are near 1 (measured: a factor of 70 at a mean cosine of 0.98).
-    fn centre<T: Real>(crew: &Crew, gram: &[T], b: usize, centred: &mut [T], means: &mut Vec<T>, rows: &mut [Row]) {
+    fn centre<T: Real>(batch: Batch<T>, centred: &mut [T], means: &mut Vec<T>, rows: &mut [Row]) {
+        let Batch { crew, gram, b, .. } = batch;
         means.resize(b, T::ZERO);
         for_rows(crew, means, rows, 1, |i, mean, _| mean[0] = T::of(total(&gram[i * b..][..b]) / b as f64));
         let means = &means[..b];
@@ -241,15 +233,13 @@ for_this_cpu! {
 for_this_cpu! {
     /// The local term. Adds `scale` times its derivative to `gamma` and returns the unscaled sum.
     pub(crate) fn local<T: Real>(
-        crew: &Crew,
-        gram: &[T],
-        b: usize,
-        pairs: &PairSets<T>,
+        batch: Batch<T>,
         doubt: &[T],
         scale: f64,
         gamma: &mut [T],
         rows: &mut [Row],
     ) -> f64 {
+        let Batch { crew, gram, b, pairs } = batch;
         let scale = T::of(scale);
         for_rows(crew, gamma, rows, b, |i, row, out| {
             let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);

@@ -253,6 +253,28 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 #[test]
+fn normalising_inside_the_products_equals_normalising_first() {
+    // Rectifying changes nothing where all is positive, but takes the other way.
+    for (b, dim) in [(2, 3), (20, 31), (70, 90)] {
+        let mut batch = Batch::random(b, dim, 10, 8);
+        batch.features.iter_mut().for_each(|f| *f = f.abs() + 0.01);
+        let run = |rectify: bool| {
+            let mut w = Workspace::new();
+            let ours = plugin(Settings { rectify, ..Settings::default() });
+            let r = ours.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
+            (r.value, r.gradient.to_vec(), r.terms)
+        };
+        let ((value, gradient, terms), (other, other_gradient, other_terms)) = (run(false), run(true));
+        assert!((value - other).abs() < 1e-12 * value.abs().max(1.0), "{value} {other}");
+        assert_eq!(terms.capped_pairs, other_terms.capped_pairs);
+        let size = gradient.iter().fold(1e-12, |m: f64, g| m.max(g.abs()));
+        for (a, b) in gradient.iter().zip(&other_gradient) {
+            assert!((a - b).abs() < 1e-11 * size, "{a} {b}");
+        }
+    }
+}
+
+#[test]
 fn the_printed_form_used_for_comparison_agrees() {
     for name in ["cifar10", "cifar100"] {
         let tree = Taxonomy::builtin(name).unwrap();

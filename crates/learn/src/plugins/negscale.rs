@@ -4,7 +4,7 @@ use super::{Added, Plugin};
 use crate::hosts::Tap;
 use crate::{Error, Result};
 use negscale::burn::confidence;
-use negscale::{ClassMeans, NegScale, Settings, Taxonomy, TermState, Workspace};
+use negscale::{ClassMeans, Evaluation, NegScale, Settings, Taxonomy, TermState, Workspace};
 use negscale_kernels::outside;
 
 /// The plug-in, at rest until it has a class tree.
@@ -44,16 +44,13 @@ impl Plugin for Attached {
         let features =
             outside::read(tap.features.clone()).map_err(|reason| negscale::Error::Device { reason })?;
         let dim = tap.features.dims()[1];
-        let extra = plugin.from_features(&features, dim, &handed, of(&mut self.workspaces, net))?;
-        if [extra.terms.snop_state, extra.terms.dcsa_state].iter().all(|state| *state == TermState::Off) {
+        let workspace = of(&mut self.workspaces, net);
+        let Evaluation { value, terms, .. } = plugin.from_features(&features, dim, &handed, workspace)?;
+        if [terms.snop_state, terms.dcsa_state].iter().all(|state| *state == TermState::Off) {
             return Ok(None);
         }
-        let terms = vec![
-            ("snop-global", extra.terms.global),
-            ("snop-local", extra.terms.local),
-            ("dcsa", extra.terms.dcsa),
-        ];
-        let loss = outside::scalar(tap.features.clone(), extra.value, extra.gradient.to_vec());
+        let loss = outside::scalar(tap.features.clone(), value, workspace.take_gradient());
+        let terms = vec![("snop-global", terms.global), ("snop-local", terms.local), ("dcsa", terms.dcsa)];
         Ok(Some(Added { loss, terms }))
     }
 
