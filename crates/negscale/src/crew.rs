@@ -157,6 +157,11 @@ impl Patience {
     }
 }
 
+/// From where to where the piece number `at` of 0..n goes, if pieces are `size` long.
+pub(crate) fn piece_of(at: usize, size: usize, n: usize) -> [usize; 2] {
+    [at * size, (at * size + size).min(n)]
+}
+
 /// A slice of which several threads write different parts.
 pub(crate) struct Shared<'a, T> {
     start: *mut T,

@@ -15,7 +15,7 @@
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
-use crate::crew::Shared;
+use crate::crew::{Shared, piece_of};
 use crate::pairs::{Batch, PairSets};
 use crate::rows::{Row, for_rows, pairs_of};
 use crate::{Real, Settings};
@@ -54,7 +54,7 @@ for_this_cpu! {
         }
         let shared = [&mut *nearest, &mut *across, &mut *by_group].map(|buffer| Shared::new(buffer));
         crew.each(b.div_ceil(PIECE), |piece| {
-            let (from, to) = (piece * PIECE, (piece * PIECE + PIECE).min(b));
+            let [from, to] = piece_of(piece, PIECE, b);
             // SAFETY: pieces are different samples, and each is handed out once.
             let [nearest, across, by_group] =
                 [0, 1, 2].map(|buffer| unsafe { shared[buffer].part(from * k, (to - from) * k) });

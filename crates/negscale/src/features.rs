@@ -13,7 +13,8 @@
 use crate::Real;
 use crate::centre::ClassMeans;
 use crate::crew::Crew;
-use crate::real::{View, dot, product, symmetric_product};
+use crate::product::{View, product, symmetric_product};
+use crate::real::dot;
 use crate::rows::for_rows;
 
 /// What is kept between the way there and the way back, and from batch to batch.

@@ -25,6 +25,7 @@ mod features;
 pub mod literal;
 pub mod pairs;
 mod plugin;
+mod product;
 mod real;
 mod record;
 mod rows;

@@ -4,7 +4,8 @@
 //! time and memory. Supports what the paper prints; `delta_gradient`, `rectify` and `centre` are not part of it and are refused.
 
 use crate::crew::Crew;
-use crate::real::{View, dot, product};
+use crate::product::{View, product};
+use crate::real::dot;
 use crate::{Centre, Error, NegScale, Real, Reduction, Result, Tap, TermState, Terms};
 
 /// Value, record and gradient of the raw features.

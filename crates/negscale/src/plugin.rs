@@ -8,7 +8,7 @@ use crate::centre::ClassMeans;
 use crate::crew::Crew;
 use crate::features::FeatureBuffers;
 use crate::pairs::{Batch, ClassRelations, PairSets};
-use crate::real::{View, add_product, product, symmetric_product};
+use crate::product::{View, add_product, product, symmetric_product};
 use crate::rows::Row;
 use crate::taxonomy::Relation;
 use crate::{
@@ -53,6 +53,16 @@ impl<T: Real> Workspace<T> {
     pub fn centre(&self) -> &[T] {
         &self.features.centre
     }
+}
+
+/// What one evaluation is about, beside the features.
+#[derive(Clone, Copy)]
+struct Input<'a, T> {
+    crew: &'a Crew,
+    dim: usize,
+    /// Those that decide the pair sets.
+    labels: &'a [usize],
+    tap: &'a Tap<'a, T>,
 }
 
 /// The plug-in for one class tree and one choice of settings. Shared freely among threads; each needs its own
@@ -128,7 +138,8 @@ impl NegScale {
         expect_finite("cosine", gram, b)?;
         expect_probabilities(tap.confidence)?;
         let crew = Crew::for_work(2 * b * b * b);
-        let (value, terms) = self.evaluate(&crew, gram, None, dim, labels, tap, workspace);
+        let input = Input { crew: &crew, dim, labels, tap };
+        let (value, terms) = self.evaluate(input, gram, None, workspace);
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
@@ -146,34 +157,32 @@ impl NegScale {
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
         expect_probabilities(tap.confidence)?;
         let crew = Crew::for_work(2 * b * b * dim);
-        let evaluated = match self.at_once(&crew, features, dim, labels, tap, workspace) {
+        let input = Input { crew: &crew, dim, labels, tap };
+        let (value, terms) = match self.at_once(input, features, workspace) {
             Some(evaluated) => evaluated,
             None => {
                 expect_finite("feature", features, dim)?;
-                self.step_by_step(&crew, features, dim, labels, tap, workspace)
+                self.step_by_step(input, features, workspace)
             }
         };
-        let (value, terms) = evaluated;
         Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
     }
 
     /// With the normalisation inside the products; nothing if that is not possible, or not faster.
     fn at_once<T: Real>(
         &self,
-        crew: &Crew,
+        input: Input<T>,
         features: &[T],
-        dim: usize,
-        labels: &[usize],
-        tap: &Tap<T>,
         workspace: &mut Workspace<T>,
     ) -> Option<(f64, Terms)> {
+        let Input { crew, dim, labels, .. } = input;
         let Settings { centre, rectify, .. } = self.settings;
         if centre != Centre::None || rectify || snop::prefers_features(labels.len(), dim) {
             return None;
         }
         let mut buffers = std::mem::take(&mut workspace.features);
         let evaluated = buffers.find_cosines(crew, features, labels.len(), dim).then(|| {
-            let evaluated = self.evaluate(crew, &buffers.gram, None, dim, labels, tap, workspace);
+            let evaluated = self.evaluate(input, &buffers.gram, None, workspace);
             buffers.pull_back(crew, features, dim, &mut workspace.gamma);
             evaluated
         });
@@ -185,13 +194,11 @@ impl NegScale {
     /// the running class means as they were.
     fn step_by_step<T: Real>(
         &self,
-        crew: &Crew,
+        input: Input<T>,
         features: &[T],
-        dim: usize,
-        labels: &[usize],
-        tap: &Tap<T>,
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
+        let Input { crew, dim, labels, .. } = input;
         let b = labels.len();
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
@@ -211,7 +218,7 @@ impl NegScale {
             gradient.fill(T::ZERO);
         }
         let direct = by_features.then_some(snop::Features { unit, gradient });
-        let (value, terms) = self.evaluate(crew, gram, direct, dim, labels, tap, workspace);
+        let (value, terms) = self.evaluate(input, gram, direct, workspace);
         let multiply = if by_features { add_product } else { product };
         multiply(crew, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
         buffers.through_normalisation(crew, dim, rectify);
@@ -239,17 +246,14 @@ impl NegScale {
     }
 
     /// Value and record; leaves $\Gamma$ in the workspace. All input has been checked.
-    #[allow(clippy::too_many_arguments)]
     fn evaluate<T: Real>(
         &self,
-        crew: &Crew,
+        input: Input<T>,
         gram: &[T],
         features: Option<snop::Features<T>>,
-        dim: usize,
-        labels: &[usize],
-        tap: &Tap<T>,
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
+        let Input { crew, dim, labels, tap } = input;
         let s = &self.settings;
         let b = labels.len();
         let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;

@@ -1,6 +1,6 @@
 //! Row-by-row loops over matrices with a row per sample.
 
-use crate::crew::{Crew, Shared};
+use crate::crew::{Crew, Shared, piece_of};
 
 /// Rows of a piece of work.
 const PIECE: usize = 16;
@@ -33,7 +33,7 @@ pub(crate) fn for_rows<T: Send, V: Send>(
     let count = (matrix.len() / width).min(values.len());
     let (matrix, values) = (Shared::new(matrix), Shared::new(values));
     crew.each(count.div_ceil(PIECE), |piece| {
-        let (from, to) = (piece * PIECE, (piece * PIECE + PIECE).min(count));
+        let [from, to] = piece_of(piece, PIECE, count);
         // SAFETY: pieces are different rows, and each is handed out once.
         let (rows, values) =
             unsafe { (matrix.part(from * width, (to - from) * width), values.part(from, to - from)) };

@@ -24,7 +24,8 @@
 use crate::Real;
 use crate::crew::Crew;
 use crate::pairs::Batch;
-use crate::real::{View, product, symmetric_product, symmetric_products, total, walk};
+use crate::product::{View, product, symmetric_product, symmetric_products};
+use crate::real::{total, walk};
 use crate::rows::{Row, for_rows, pairs_of};
 use negscale_cpu::for_this_cpu;
 

@@ -96,11 +96,17 @@ impl ImageStore for Cloud {
     }
 }
 
+/// What a network is shown.
+fn kind_of(net: &str) -> Kind {
+    if net == "mlp" { Kind::Features } else { Kind::Images }
+}
+
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { host, net, batch, dim, rounds, steps, json } = arguments;
+    let kind = kind_of(&net);
     // Short rounds: the speed of a machine wanders.
-    let (many, long) = if net == "mlp" { (31, 10) } else { (5, 2) };
+    let (many, long) = if kind == Kind::Features { (31, 10) } else { (5, 2) };
     let (rounds, steps) = (rounds.unwrap_or(many), steps.unwrap_or(long));
     if rounds == 0 || steps == 0 || batch.is_some_and(|batch| batch < 2) || dim == 0 {
         bail!("--rounds, --steps and --dim must be at least 1, --batch at least 2");
@@ -113,7 +119,6 @@ pub fn run(arguments: Arguments) -> Result<()> {
         say!("{net}, {} threads, {}", rayon::current_num_threads(), negscale_cpu::name());
         say!("{:<16} {:>6} {:>12} {:>14} {:>10}", "method", "batch", "alone, ms", "+ negscale, ms", "added");
     }
-    let kind = if net == "mlp" { Kind::Features } else { Kind::Images };
     for card in cards {
         let batch = match batch {
             Some(batch) => batch,
@@ -176,9 +181,9 @@ impl Stopwatch {
     fn new(host: &str, net: &str, batch: usize, dim: usize, plugin: &str) -> Result<Self> {
         let tree = Taxonomy::builtin("cifar10")?;
         let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
-        let (kind, count) =
-            if net == "mlp" { (Kind::Features, 64 * batch) } else { (Kind::Images, 6 * batch) };
-        let store = Arc::new(Cloud::new(count, if kind == Kind::Features { dim } else { SHAPE.len() }));
+        let kind = kind_of(net);
+        let (count, size) = if kind == Kind::Features { (64 * batch, dim) } else { (6 * batch, SHAPE.len()) };
+        let store = Arc::new(Cloud::new(count, size));
         let items = if kind == Kind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
         let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;

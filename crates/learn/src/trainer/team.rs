@@ -209,10 +209,10 @@ mod tests {
     use crate::optim::Sgd;
     use burn::tensor::{Device, TensorData};
 
-    const SHAPE: [usize; 4] = [8, 1, 8, 8];
+    const SHAPE: [usize; 3] = [1, 8, 8];
 
     fn batch(seed: usize, count: usize) -> Samples {
-        let [_, channels, height, width] = SHAPE;
+        let [channels, height, width] = SHAPE;
         let values: Vec<f32> = (0..count * channels * height * width)
             .map(|i| ((i * 31 + seed * 7) % 17) as f32 / 8.0 - 1.0)
             .collect();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn team(name: &str) -> Team {
-        let [_, channels, height, width] = SHAPE;
+        let [channels, height, width] = SHAPE;
         let spec = NetSpec::new(name, Input::Image { channels, height, width }, 3).scaled(0.25);
         let net = Network::build(&spec, &Device::flex().autodiff()).unwrap();
         Team::new(vec![net], &Optimiser::new(Sgd::default()).unwrap(), 1)

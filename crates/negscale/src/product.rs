@@ -1,0 +1,253 @@
+//! Matrix products, in pieces that a [`Crew`] shares.
+
+use crate::Real;
+use crate::crew::{Crew, Shared, piece_of};
+
+/// A row-major matrix that is only looked at, as it is or transposed.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl<'a, T> View<'a, T> {
+    /// `rows` x `columns`, row after row.
+    pub(crate) fn new(data: &'a [T], rows: usize, columns: usize) -> Self {
+        assert_eq!(data.len(), rows * columns, "matrix of {rows} x {columns}");
+        Self { data, rows, columns, row_stride: columns, column_stride: 1 }
+    }
+
+    /// The transpose, without moving anything.
+    pub(crate) fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// Rows `from..to`.
+    fn rows(self, [from, to]: [usize; 2]) -> Self {
+        assert!(from <= to && to <= self.rows);
+        Self { data: &self.data[from * self.row_stride..], rows: to - from, ..self }
+    }
+
+    /// Columns `from..to`.
+    fn columns(self, [from, to]: [usize; 2]) -> Self {
+        assert!(from <= to && to <= self.columns);
+        Self { data: &self.data[from * self.column_stride..], columns: to - from, ..self }
+    }
+
+    /// Whether every element lies inside `data`.
+    fn in_bounds(&self) -> bool {
+        self.rows == 0
+            || self.columns == 0
+            || (self.rows - 1) * self.row_stride + (self.columns - 1) * self.column_stride < self.data.len()
+    }
+}
+
+/// A part of a row-major matrix: rows and columns, each from..to.
+#[derive(Clone, Copy)]
+struct Part {
+    rows: [usize; 2],
+    columns: [usize; 2],
+}
+
+/// A row-major matrix whose parts several threads write.
+struct Target<'a, T> {
+    data: Shared<'a, T>,
+    stride: usize,
+}
+
+impl<T: Real> Target<'_, T> {
+    /// Sets a part to `keep` times what is there plus `scale` times the same part of `a * b`.
+    ///
+    /// # Safety
+    /// Nobody else may reach this part meanwhile.
+    unsafe fn set(&self, Part { rows, columns }: Part, keep: T, scale: T, a: View<T>, b: View<T>) {
+        let (a, b) = (a.rows(rows), b.columns(columns));
+        let (m, n, k) = (a.rows, b.columns, a.columns);
+        if m == 0 || n == 0 {
+            return;
+        }
+        assert_eq!(k, b.rows, "inner sizes of a product");
+        assert!(a.in_bounds() && b.in_bounds() && columns[1] <= self.stride);
+        let out = self.data.pointer(rows[0] * self.stride + columns[0], (m - 1) * self.stride + n);
+        // SAFETY: the assertions above show that every element addressed by (rows, columns, strides) of the two sources
+        // lies inside its slice, `pointer` has shown the same for the destination. Sources are borrowed, the
+        // destination is part of a slice that is borrowed mutably, so they do not overlap; and nobody else reaches it, as
+        // promised.
+        unsafe {
+            gemm::gemm(
+                m,
+                n,
+                k,
+                out,
+                1,
+                self.stride as isize,
+                keep != T::ZERO,
+                a.data.as_ptr(),
+                a.column_stride as isize,
+                a.row_stride as isize,
+                b.data.as_ptr(),
+                b.column_stride as isize,
+                b.row_stride as isize,
+                keep,
+                scale,
+                false,
+                false,
+                false,
+                gemm::Parallelism::None,
+            );
+        }
+    }
+
+    /// Copies a part to its mirror image beyond the diagonal; what lies on both sides of it, from below to above.
+    ///
+    /// # Safety
+    /// Nobody else may reach this part or its image meanwhile.
+    unsafe fn mirror(&self, Part { rows, columns }: Part) {
+        const TILE: usize = 16;
+        let n = self.stride;
+        let data = self.data.pointer(0, rows[1] * n);
+        for row in (rows[0]..rows[1]).step_by(TILE) {
+            for column in (columns[0]..columns[1]).step_by(TILE) {
+                for i in row..(row + TILE).min(rows[1]) {
+                    for j in column..(column + TILE).min(columns[1]).min(i) {
+                        // SAFETY: j < i < rows[1], so both lie within the first rows[1] rows; nobody else reaches them, as
+                        // promised.
+                        unsafe { *data.add(j * n + i) = *data.add(i * n + j) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `out = keep * out + scale * a * b`.
+fn multiply<T: Real>(crew: &Crew, out: &mut [T], keep: T, scale: T, a: View<T>, b: View<T>) {
+    let (m, n) = (a.rows, b.columns);
+    assert_eq!(out.len(), m * n, "result of {m} x {n}");
+    // Small pieces can be shared out evenly, large ones are multiplied faster.
+    let [down, along] = [if m <= 256 { 66 } else { 192 }, if n <= 256 { 64 } else { 128 }];
+    let wide = n.div_ceil(along);
+    let target = Target { data: Shared::new(out), stride: n };
+    crew.each(m.div_ceil(down) * wide, |at| {
+        let part = Part { rows: piece_of(at / wide, down, m), columns: piece_of(at % wide, along, n) };
+        // SAFETY: pieces do not overlap, and each is handed out once.
+        unsafe { target.set(part, keep, scale, a, b) };
+    });
+}
+
+/// `out = scale * a * b`.
+pub(crate) fn product<T: Real>(crew: &Crew, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
+    multiply(crew, out, T::ZERO, scale, a, b);
+}
+
+/// `out += scale * a * b`.
+pub(crate) fn add_product<T: Real>(crew: &Crew, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
+    multiply(crew, out, T::ONE, scale, a, b);
+}
+
+/// `out = a * b` for each of some products of n x n whose results are known to be symmetric: only blocks on and below the
+/// diagonal are computed, the rest is mirrored. Exactly symmetric whatever the rounding.
+pub(crate) fn symmetric_products<T: Real, const K: usize>(
+    crew: &Crew,
+    n: usize,
+    products: [(&mut [T], View<T>, View<T>); K],
+) {
+    // Smaller blocks save more of the upper triangle, larger ones are multiplied faster.
+    let size = if n <= 256 { 48 } else { 96 };
+    let blocks = n.div_ceil(size);
+    let products = products.map(|(out, a, b)| {
+        assert!(out.len() == n * n && a.rows == n && b.columns == n, "symmetric result of {n} x {n}");
+        (Target { data: Shared::new(out), stride: n }, a, b)
+    });
+    let each = blocks * (blocks + 1) / 2;
+    crew.each(each * K, |at| {
+        let (target, a, b) = &products[at / each];
+        let (row, column) = below_diagonal(at % each);
+        let part = Part { rows: piece_of(row, size, n), columns: piece_of(column, size, n) };
+        // SAFETY: blocks and their images do not overlap, and each block is handed out once.
+        unsafe {
+            target.set(part, T::ZERO, T::ONE, *a, *b);
+            target.mirror(part);
+        }
+    });
+}
+
+/// One [`symmetric_products`].
+pub(crate) fn symmetric_product<T: Real>(crew: &Crew, out: &mut [T], a: View<T>, b: View<T>) {
+    symmetric_products(crew, a.rows, [(out, a, b)]);
+}
+
+/// Row and column of the `at`-th block on or below the diagonal, row after row.
+fn below_diagonal(at: usize) -> (usize, usize) {
+    let row = (((8 * at + 1) as f64).sqrt() as usize - 1) / 2;
+    (row, at - row * (row + 1) / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(count: usize) -> Vec<f64> {
+        (0..count).map(|i| ((i * 37 + 11) % 101) as f64 / 50.0 - 1.0).collect()
+    }
+
+    #[test]
+    fn a_symmetric_product_equals_the_plain_product() {
+        let crew = Crew::for_work(usize::MAX);
+        for n in [1, 31, 33, 48, 49, 96, 255, 256, 257, 600] {
+            let k = 7;
+            let x = numbers(n * k);
+            let view = View::new(&x, n, k);
+            let (mut plain, mut symmetric) = (vec![0.0; n * n], vec![f64::NAN; n * n]);
+            let mut second = symmetric.clone();
+            product(&crew, &mut plain, 1.0, view, view.transposed());
+            let of_x = (view, view.transposed());
+            symmetric_products(&crew, n, [(&mut symmetric, of_x.0, of_x.1), (&mut second, of_x.0, of_x.1)]);
+            assert_eq!(symmetric, second);
+            for i in 0..n {
+                for j in 0..n {
+                    let literal: f64 = (0..k).map(|c| x[i * k + c] * x[j * k + c]).sum();
+                    assert!((plain[i * n + j] - literal).abs() < 1e-12);
+                    assert!((symmetric[i * n + j] - literal).abs() < 1e-12);
+                    assert_eq!(symmetric[i * n + j], symmetric[j * n + i]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_in_pieces_equal_their_literal_sums() {
+        let crew = Crew::for_work(usize::MAX);
+        for (m, n, k) in [(1, 1, 1), (65, 3, 2), (66, 64, 5), (67, 65, 5), (257, 129, 3), (400, 300, 2)] {
+            let (a, b) = (numbers(m * k), numbers(n * k));
+            let (left, right) = (View::new(&a, m, k), View::new(&b, n, k).transposed());
+            let (mut out, mut added) = (vec![f64::NAN; m * n], vec![1.0; m * n]);
+            product(&crew, &mut out, 2.0, left, right);
+            add_product(&crew, &mut added, 2.0, left, right);
+            for (at, (out, added)) in out.iter().zip(&added).enumerate() {
+                let literal: f64 = (0..k).map(|c| 2.0 * a[at / n * k + c] * b[at % n * k + c]).sum();
+                assert!((out - literal).abs() < 1e-12 && (added - literal - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_below_the_diagonal_are_counted_row_after_row() {
+        let mut at = 0;
+        for row in 0..2000 {
+            for column in [0, row / 2, row] {
+                assert_eq!(below_diagonal(at + column), (row, column));
+            }
+            at += row + 1;
+        }
+    }
+}
