@@ -38,7 +38,7 @@ static METER: meter::Meter = meter::Meter;
 
 /// Learning from data whose labels are wrong.
 #[derive(Parser)]
-#[command(version, about, propagate_version = true)]
+#[command(name = "negscale", version, about, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,

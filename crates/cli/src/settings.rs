@@ -50,6 +50,11 @@ pub struct Choices {
 }
 
 impl Choices {
+    /// Whether anything here says what the data is.
+    pub fn name_data(&self) -> bool {
+        self.recipe.is_some() || self.data.is_some() || self.set.iter().any(|set| set.starts_with("data="))
+    }
+
     /// The layers of settings.
     pub fn layers(&self) -> Result<Layers> {
         self.layers_over(Layers::new())
@@ -59,7 +64,7 @@ impl Choices {
     pub fn layers_over(&self, mut layers: Layers) -> Result<Layers> {
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;
-        } else if self.data.is_none() && !self.set.iter().any(|set| set.starts_with("data=")) {
+        } else if !self.name_data() {
             layers = layers.with_text("recipes/default.toml", DEFAULT)?;
         }
         layers = layers.with_sets(&self.set)?;

@@ -131,24 +131,26 @@ fn an_audit_goes_on_and_ends_with_the_same_list() {
     let here = folder("resume");
     let (data, out) = (here.join("flowers.csv"), here.join("out"));
     write_table(&data, 400, 0.2);
-    let more = ["--label-column", "label", "--epochs", "4"];
-    fine(&audit(&data, &out, &more));
+    let more = ["--label-column", "label", "--epochs", "12"];
     let kept = ["audit.csv", "corrected.csv", "ledger.parquet"];
-    let read = |name: &str| std::fs::read(out.join(name)).unwrap();
-    let before = kept.map(read);
-    // As if it had been stopped before the last epoch was saved.
-    let mut checkpoints: Vec<PathBuf> =
-        std::fs::read_dir(out.join("checkpoints")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    checkpoints.sort();
-    std::fs::remove_file(checkpoints.pop().unwrap()).unwrap();
-    kept.iter().for_each(|name| std::fs::remove_file(out.join(name)).unwrap());
+    let read = |out: &Path| kept.map(|name| std::fs::read(out.join(name)).unwrap());
+    let straight = here.join("straight");
+    fine(&audit(&data, &straight, &more));
+    let mut child =
+        negscale(&["audit", text(&data), "--out", text(&out)]).args(SMALL).args(more).spawn().unwrap();
+    while !std::fs::read_dir(out.join("checkpoints")).is_ok_and(|mut entries| entries.next().is_some()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
     let again = audit(&data, &out, &more);
     fine(&again);
     assert!(String::from_utf8_lossy(&again.stderr).contains("goes on"));
-    assert!(before == kept.map(read));
+    assert!(read(&out) == read(&straight));
     let other = audit(&data, &out, &["--label-column", "label", "--epochs", "5"]);
     assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("epochs is 4 there and 5 here"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("epochs is 12 there and 5 here"));
 }
 
 #[test]

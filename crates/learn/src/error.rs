@@ -106,9 +106,9 @@ pub enum Error {
         "the loss is {value} in epoch {epoch}, batch {batch}: training diverged; lower `optimiser.lr` (it is {lr})"
     )]
     Diverged {
-        /// The epoch, from 0.
+        /// The epoch, from 1.
         epoch: usize,
-        /// The batch, from 0.
+        /// The batch, from 1.
         batch: usize,
         /// The loss.
         value: f64,

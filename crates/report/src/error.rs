@@ -17,6 +17,9 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A folder for results cannot be used; the text says which and why.
+    #[error("{0}")]
+    Folder(std::io::Error),
     /// A line of `metrics.jsonl`, not the last one, is no record.
     #[error("{}, line {line}: not a record of an epoch ({source}). Restore the line or delete it", path.display())]
     Line {

@@ -29,9 +29,15 @@ use crate::record::EpochRecord;
 /// The folder cannot be created or the file cannot be written.
 pub fn write_events(folder: &Path, started: u64, host: &str, records: &[EpochRecord]) -> Result<PathBuf> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let path = folder.join(format!("events.out.tfevents.{started:010}.{}", file_safe(host)));
+    let path = folder.join(events_file(started, host));
     write_bytes(&path, &encode_events(started, records)).map_err(|e| Error::io(&path, e))?;
     Ok(path)
+}
+
+/// Name of the file that [`write_events`] writes.
+#[must_use]
+pub fn events_file(started: u64, host: &str) -> String {
+    format!("events.out.tfevents.{started:010}.{}", file_safe(host))
 }
 
 /// The bytes of an events file: a version record, then one record per epoch.

@@ -100,13 +100,13 @@ impl Journal {
         self.put(&line)
     }
 
-    /// Keeps the records before `epoch` only: a run that resumes from an older checkpoint writes the others again.
+    /// Keeps the records of the first `done` epochs only: a run that resumes from an older checkpoint writes the others again.
     ///
     /// # Errors
     /// The file cannot be read or written; it is then as it was before.
-    pub fn rewind(&mut self, epoch: u64) -> Result<()> {
+    pub fn rewind(&mut self, done: u64) -> Result<()> {
         let mut kept = Vec::new();
-        for record in read_metrics(&self.path)?.records.iter().filter(|r| r.epoch < epoch) {
+        for record in read_metrics(&self.path)?.records.iter().filter(|r| r.epoch <= done) {
             serde_json::to_writer(&mut kept, record)
                 .map_err(|source| Error::Encode { epoch: record.epoch, source })?;
             kept.push(b'\n');

@@ -35,7 +35,7 @@ mod thumbnail;
 pub use aggregate::{Paired, Sample};
 pub use compare::Comparison;
 pub use error::{Error, Result};
-pub use events::{encode_events, write_events};
+pub use events::{encode_events, events_file, write_events};
 pub use histogram::Separation;
 pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;

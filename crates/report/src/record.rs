@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EpochRecord {
-    /// Number of the epoch.
+    /// Number of the epoch, from 1.
     pub epoch: u64,
     /// Seconds this epoch took, evaluation included.
     #[serde(deserialize_with = "null_is_nan")]

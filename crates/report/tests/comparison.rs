@@ -14,7 +14,7 @@ fn write_run(folder: &Path, settings: &str, seed: u64, accuracy: f64) {
         format!("seed = {seed}\nnoise_seed = 0\nepochs = 1\n{settings}\n[provenance]\nversion = '0.1.0'\n");
     fs::write(folder.join("settings.toml"), text).unwrap();
     let line =
-        format!(r#"{{"epoch":0,"seconds":1,"learning_rate":0.1,"losses":{{}},"test_accuracy":{accuracy}}}"#);
+        format!(r#"{{"epoch":1,"seconds":1,"learning_rate":0.1,"losses":{{}},"test_accuracy":{accuracy}}}"#);
     fs::write(folder.join("metrics.jsonl"), line).unwrap();
     fs::write(folder.join("results.json"), format!(r#"{{"test_last10":{accuracy},"seconds":1}}"#)).unwrap();
 }

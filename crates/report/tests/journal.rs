@@ -82,13 +82,13 @@ fn a_broken_line_before_the_last_is_an_error_that_names_it() {
 fn rewinding_keeps_the_epochs_before_and_goes_on_from_there() {
     let (_folder, path) = place();
     let (mut journal, _) = Journal::open(&path).unwrap();
-    for epoch in 0..5 {
+    for epoch in 1..=5 {
         journal.append(&record(epoch)).unwrap();
     }
     let uninterrupted = fs::read(&path).unwrap();
     journal.rewind(2).unwrap();
-    assert_eq!(read_metrics(&path).unwrap().records, [record(0), record(1)]);
-    for epoch in 2..5 {
+    assert_eq!(read_metrics(&path).unwrap().records, [record(1), record(2)]);
+    for epoch in 3..=5 {
         journal.append(&record(epoch)).unwrap();
     }
     assert_eq!(fs::read(&path).unwrap(), uninterrupted);

@@ -9,13 +9,18 @@
 //! 4. the folder is synced, where the system can do that, so that the new name outlives a power cut as well.
 //!
 //! When anything before the renaming fails, or panics, the part is removed and the old file is as it was. A process that is
-//! killed leaves its part; the leading dot makes TensorBoard and people looking for results pass over it. If several
+//! killed leaves its part; the leading dot makes TensorBoard and people looking for results pass over it, and an
+//! [`OwnFolder`] removes it when it is opened next. If several
 //! write the same file at once, the last to rename wins, and its file is whole.
 //!
 //! Errors are those of the system, so that a full disk is an [`io::ErrorKind::StorageFull`] for the caller too. They do not
 //! name the file: callers know it and put it into errors of their own.
 //!
 //! The new file is a new file: a link in its place is replaced, not followed, and permissions are those of any new file.
+
+mod folder;
+
+pub use folder::{MARKER, OwnFolder};
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -73,20 +78,26 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// How the names of a file's parts begin.
+fn part_of(path: &Path) -> io::Result<String> {
+    let name = path.file_name().ok_or_else(|| {
+        io::Error::new(ErrorKind::InvalidInput, "does not end in the name of a file: add one")
+    })?;
+    // The start of the name is for people. All of a long one would make the name of the part too long.
+    let name: String = name.to_string_lossy().chars().take(40).collect();
+    Ok(format!(".{name}."))
+}
+
 /// A file on its way; goes away when dropped.
 struct Part(PathBuf);
 
 impl Part {
     fn create(path: &Path) -> io::Result<(File, Self)> {
-        let name = path.file_name().ok_or_else(|| {
-            io::Error::new(ErrorKind::InvalidInput, "does not end in the name of a file: add one")
-        })?;
-        // The start of the name is for people. All of a long one would make the name of the part too long.
-        let name: String = name.to_string_lossy().chars().take(40).collect();
+        let start = part_of(path)?;
         loop {
             // Two writers at once, threads or processes, must not share a part.
             let count = PARTS.fetch_add(1, Ordering::Relaxed);
-            let part = path.with_file_name(format!(".{name}.{}-{count}.part", std::process::id()));
+            let part = path.with_file_name(format!("{start}{}-{count}.part", std::process::id()));
             match File::create_new(&part) {
                 Ok(file) => return Ok((file, Self(part))),
                 // Left by a killed process of the same number, or in use on another machine.

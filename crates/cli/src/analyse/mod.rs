@@ -11,6 +11,7 @@ use negscale::{Settings, Taxonomy};
 use negscale_judge::perturbation::{Seen, Terms, bound, perturbation};
 use negscale_judge::{Analysis, Labels, Subject, Target, Units, change, kendall, similarity};
 use negscale_learn::trainer::Scan;
+use negscale_whole::OwnFolder;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -93,15 +94,19 @@ struct Matter {
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let mut out = arguments.out.clone();
+    // A run's folder is held while the analysis is written into it.
+    let mut own = None;
     // Inside the pool: then a parallel step wakes the other threads only.
     let analysis = rayon::scope(|_| {
         let matter = match &arguments.run {
             Some(folder) => {
-                out.get_or_insert_with(|| {
+                let matter = run::open(folder, &arguments)?;
+                if out.is_none() {
                     let is_train = arguments.split == Split::Train;
-                    folder.join(if is_train { "analysis.json" } else { "analysis-test.json" })
-                });
-                run::open(folder, &arguments)?
+                    let name = if is_train { "analysis.json" } else { "analysis-test.json" };
+                    out = Some(own.insert(OwnFolder::share(folder)?).file(name)?);
+                }
+                matter
             }
             None => files::open(&arguments)?,
         };

@@ -6,15 +6,14 @@ use std::fmt::Write;
 /// Rows of each table.
 const SHOWN: usize = 5;
 
-/// A short account: how many labels are wrong, in which classes, mistaken for what, and where the files are.
-pub fn describe(done: &Done, check: Option<f64>) -> String {
-    let Done { material, folder, summary, trained, .. } = done;
+/// A short account: how many labels are wrong, in which classes, mistaken for what.
+pub fn describe(done: &Done) -> String {
+    let Done { material, summary, trained, .. } = done;
     let classes = material.train.classes();
-    let mut text = String::from("\n");
+    let mut text = String::new();
     let mut line = |words: String| {
         let _ = writeln!(text, "{words}");
     };
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     line(format!("{} of {} labels are flagged", summary.flagged, summary.samples));
     if let Some(estimate) = &summary.estimate {
         let [low, high] = estimate.interval;
@@ -24,14 +23,6 @@ pub fn describe(done: &Done, check: Option<f64>) -> String {
             percent(low),
             percent(high)
         ));
-        if let Some(most) = check {
-            let (above, perhaps) = (estimate.rate > most, high > most);
-            line(match (above, perhaps) {
-                (true, _) => format!("check: above {}", percent(most)),
-                (false, true) => format!("check: not above {}, but its interval is", percent(most)),
-                (false, false) => format!("check: not above {}", percent(most)),
-            });
-        }
         let mut worst: Vec<usize> = (0..classes.len()).filter(|&c| estimate.given_counts[c] > 0).collect();
         worst.sort_by(|&a, &b| estimate.wrong_by_given[b].total_cmp(&estimate.wrong_by_given[a]));
         line(format!("\n{:<28}{:>8}{:>12}", "labelled", "samples", "wrong"));
@@ -65,15 +56,23 @@ pub fn describe(done: &Done, check: Option<f64>) -> String {
         }
         line(String::new());
     }
-    for (what, file) in [
-        ("labels   ", "audit.csv"),
-        ("corrected", "corrected.csv"),
-        ("figures  ", "audit.json"),
-        ("report   ", "report.html"),
-    ] {
-        line(format!("{what}  {}", folder.file(file).display()));
-    }
     text
+}
+
+/// Whether the estimated share of wrong labels, and the upper end of its interval, are above what is allowed.
+pub fn judge(most: f64, rate: f64, high: f64) -> String {
+    let most_in_words = percent(most);
+    if rate > most {
+        format!("check: above {most_in_words}\n")
+    } else if high > most {
+        format!("check: not above {most_in_words}, but its interval is\n")
+    } else {
+        format!("check: not above {most_in_words}\n")
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 /// A name that fits into its column, without control characters.

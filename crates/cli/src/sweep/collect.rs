@@ -4,13 +4,12 @@ use super::plan::{Plan, Run, plan};
 use super::state::State;
 use super::{CollectArguments, pairs};
 use crate::train::folder::write;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use negscale_learn::recipe;
 use negscale_report::table::{Best, Cell, Column, Form, Kind};
 use negscale_report::{Outcome, Sample, Table, told};
+use negscale_whole::OwnFolder;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 /// Settings over which is averaged.
 const SEEDS: [&str; 2] = ["seed", "noise_seed"];
@@ -72,9 +71,10 @@ pub fn collect(arguments: &CollectArguments) -> Result<()> {
         );
     }
     let axes = Axes::choose(&plan, &arguments.rows, &arguments.columns)?;
-    if let Some(out) = &arguments.out {
-        fs::create_dir_all(out).with_context(|| format!("cannot make the folder {}", out.display()))?;
-        write(&out.join("runs.csv"), lines(&plan, &states)?.to_csv().as_bytes())?;
+    // Tables may stand beside files of the user's own, which are not replaced.
+    let out = arguments.out.as_ref().map(OwnFolder::share).transpose()?;
+    if let Some(out) = &out {
+        write(&out.file("runs.csv")?, lines(&plan, &states)?.to_csv().as_bytes())?;
     }
     let mut is_first = true;
     for figure in &arguments.figure {
@@ -89,13 +89,13 @@ pub fn collect(arguments: &CollectArguments) -> Result<()> {
         for (table, end) in tables.into_iter().flatten() {
             let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
             say_part!("{gap}{}", table.to_text());
-            if let Some(out) = &arguments.out {
+            if let Some(out) = &out {
                 save(&table, out, &format!("{}{end}", safe(figure)))?;
             }
         }
     }
-    if let Some(out) = &arguments.out {
-        say!("\nin {}: runs.csv, and each table as .csv, .md and .tex", out.display());
+    if let Some(out) = &out {
+        say!("\nin {}: runs.csv, and each table as .csv, .md and .tex", out.place().display());
     }
     Ok(())
 }
@@ -119,9 +119,9 @@ fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect()
 }
 
-fn save(table: &Table, out: &Path, name: &str) -> Result<()> {
+fn save(table: &Table, out: &OwnFolder, name: &str) -> Result<()> {
     for (end, text) in [("csv", table.to_csv()), ("md", table.to_markdown()), ("tex", table.to_latex())] {
-        write(&out.join(format!("{name}.{end}")), text.as_bytes())?;
+        write(&out.file(&format!("{name}.{end}"))?, text.as_bytes())?;
     }
     Ok(())
 }

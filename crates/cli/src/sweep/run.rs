@@ -6,10 +6,11 @@
 use super::RunArguments;
 use super::plan::{Run, plan};
 use super::state::{State, first_line};
-use crate::train::folder::{FAILURE, write};
+use crate::train::folder::{FAILURE, OF_SWEEP, keep_apart, write};
 use crate::train::{Keep, Signals, clock};
 use anyhow::{Context, Result, bail};
 use negscale_report::Outcome;
+use negscale_whole::OwnFolder;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -17,10 +18,6 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Settings for the process of a run; gone when it ends.
-const SETTINGS: &str = ".sweep.toml";
-/// What it says; gone when it ends well.
-const ERRORS: &str = ".sweep.err";
 /// A checkpoint every epoch would be most of the time of a small run.
 const CHECKPOINT_SECONDS: &str = "30";
 
@@ -98,7 +95,12 @@ fn attempt(run: &Run, keep: Keep, threads: usize, signals: &Signals) -> Result<E
         State::Begun | State::Failed(_) | State::Missing => {}
     }
     let place = &run.place;
-    fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
+    keep_apart(place, &run.recipe.data.own_files())?;
+    {
+        // Let go before the process of the run takes it.
+        let own = OwnFolder::open(place)?;
+        own.claim(OF_SWEEP.into_iter().chain([FAILURE]))?;
+    }
     let failure = place.join(FAILURE);
     if failure.exists() {
         fs::remove_file(&failure).with_context(|| format!("cannot remove {}", failure.display()))?;
@@ -107,7 +109,7 @@ fn attempt(run: &Run, keep: Keep, threads: usize, signals: &Signals) -> Result<E
     if recipe.train.threads == 0 {
         recipe.train.threads = threads;
     }
-    let (settings, errors) = (place.join(SETTINGS), place.join(ERRORS));
+    let [settings, errors] = OF_SWEEP.map(|name| place.join(name));
     write(&settings, recipe.to_toml().as_bytes())?;
     let file = File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?;
     let mut command = Command::new(std::env::current_exe().context("cannot find the program itself")?);
@@ -130,7 +132,7 @@ fn attempt(run: &Run, keep: Keep, threads: usize, signals: &Signals) -> Result<E
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let said = fs::read(&errors).unwrap_or_default();
+    let said = fs::read(&errors).with_context(|| format!("cannot read {}", errors.display()))?;
     let said = String::from_utf8_lossy(&said);
     let end = match State::of(run) {
         State::Done(_) if status.success() => End::Done,
@@ -144,7 +146,7 @@ fn attempt(run: &Run, keep: Keep, threads: usize, signals: &Signals) -> Result<E
         }
     };
     for path in [settings, errors] {
-        let _ = fs::remove_file(path);
+        fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     }
     Ok(end)
 }

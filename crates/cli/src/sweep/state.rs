@@ -3,12 +3,13 @@
 use super::StatusArguments;
 use super::collect::settings;
 use super::plan::{Run, plan};
-use crate::train::folder::{CHECKPOINTS, FAILURE, LOCK};
+use crate::train::folder::{CHECKPOINTS, FAILURE};
 use anyhow::Result;
 use negscale_report::{Error, Outcome};
+use negscale_whole::OwnFolder;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 
 /// How far a run is.
 pub enum State {
@@ -52,9 +53,9 @@ impl State {
             if is_whole {
                 return Self::Done(Box::new(outcome));
             }
-            return if is_locked(run) { Self::Running } else { Self::Begun };
+            return if OwnFolder::is_open(&run.place) { Self::Running } else { Self::Begun };
         }
-        if is_locked(run) {
+        if OwnFolder::is_open(&run.place) {
             return Self::Running;
         }
         if let Ok(reason) = fs::read_to_string(run.place.join(FAILURE)) {
@@ -70,11 +71,6 @@ impl State {
             Err(error) => Self::Failed(error.to_string()),
         }
     }
-}
-
-/// Whether a process holds the folder.
-fn is_locked(run: &Run) -> bool {
-    File::open(run.place.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err())
 }
 
 /// The first line of a reason.

@@ -123,7 +123,7 @@ impl Summary {
             "flagged": self.flagged,
             "true_labels": (self.true_labels > 0).then_some(self.true_labels),
             "samples": self.samples,
-            "epochs": self.last.epoch + 1,
+            "epochs": self.last.epoch,
             "seconds": self.seconds,
         })
     }
@@ -159,7 +159,7 @@ fn write_products(
     summary: &Summary,
 ) -> Result<()> {
     let Trained { trainer, .. } = trained;
-    trainer.ledger()?.save(folder.file("ledger.parquet"))?;
+    trainer.ledger()?.rounded().save(folder.file("ledger.parquet"))?;
     summary.ranked.save_csv(
         folder.file("audit.csv"),
         |index| origin(&material.train, index),
@@ -191,7 +191,7 @@ pub fn write_report(
 /// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
 pub fn write_results(folder: &Folder, summary: &Summary, baseline: Option<&Summary>) -> Result<()> {
     let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
-    write(&folder.file("results.json"), format!("{results}\n").as_bytes())
+    write(&folder.file(super::RESULTS), format!("{results}\n").as_bytes())
 }
 
 pub fn origin(data: &Dataset, index: usize) -> Option<String> {
@@ -264,7 +264,7 @@ fn report(
     Ok(RunReport {
         title: format!("{} on {}", told(&name(recipe), results.true_labels as u64), train.name()),
         when: clock::date(folder.started),
-        settings: std::fs::read_to_string(folder.file("settings.toml")).unwrap_or_default(),
+        settings: folder.settings()?,
         records: trained.records.clone(),
         summary,
         class_names: train.classes().to_vec(),

@@ -1,52 +1,46 @@
-//! The folder of a run: plain files, each whole or not there, and checkpoints to go on from.
+//! The folder of a run: plain files, each whole or not there, and checkpoints to resume from.
 //!
 //! | file | content |
 //! |---|---|
 //! | `settings.toml` | the resolved settings, usable as a recipe, and where they come from |
 //! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
-//! | `checkpoints/` | the two newest states |
+//! | `checkpoints/` | the two newest states, until the run is finished |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
 //! | `audit.json`, `corrected.csv` | at the end of an audit |
+//! | `summary.txt` | what was printed at the end; the last to be written: with it, a run is finished |
+//!
+//! Files that the program did not write itself are neither replaced nor removed: [`OwnFolder`] keeps the list.
 
 use super::{Material, clock};
 use anyhow::{Context, Result, bail};
 use negscale_learn::Error;
 use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::Trainer;
-use negscale_report::{EpochRecord, Journal, write_events};
+use negscale_report::{EpochRecord, Journal, events_file, write_events};
+use negscale_whole::OwnFolder;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
 
 const SETTINGS: &str = "settings.toml";
 /// Its checkpoints.
 pub const CHECKPOINTS: &str = "checkpoints";
-/// Locked while a process trains in the folder.
-pub const LOCK: &str = ".lock";
 const EVENTS: &str = "events";
+/// What was printed at the end.
+const SUMMARY: &str = "summary.txt";
 /// What stays of a run of which only results are kept.
-const RESULTS: [&str; 4] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json"];
+const RESULTS: [&str; 5] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json", SUMMARY];
+/// What a person expects of a finished run.
+const PRODUCTS: [&str; 4] = ["ledger.parquet", "audit.csv", "model.safetensors", "report.html"];
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
-/// Files that a run writes beside those two folders.
-const FILES: [&str; 14] = [
-    SETTINGS,
-    "metrics.jsonl",
-    "ledger.parquet",
-    "audit.csv",
-    "audit.json",
-    "corrected.csv",
-    "model.safetensors",
-    "model-2.safetensors",
-    "tree.tsv",
-    "report.html",
-    "results.json",
-    FAILURE,
-    // Left by `negscale analyse`, of the run that was there.
-    "analysis.json",
-    "analysis-test.json",
-];
+/// Settings for the process of a run in a sweep, and what it says; gone when it ends.
+pub const OF_SWEEP: [&str; 2] = [".sweep.toml", ".sweep.err"];
+/// Folder of the baseline's run in that of a run.
+pub const BASELINE: &str = "baseline";
+/// The host that TensorBoard is told.
+const HOST: &str = "negscale";
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
 
@@ -54,11 +48,10 @@ const KEPT: usize = 2;
 pub struct Folder {
     /// The verb that made it.
     pub verb: &'static str,
-    place: PathBuf,
+    own: OwnFolder,
     stamp: String,
     /// When the run began, in seconds since 1970.
     pub started: u64,
-    _lock: File,
 }
 
 /// Where a run goes unless told otherwise: a name of what it is, and the fingerprint of its settings.
@@ -99,25 +92,22 @@ impl Folder {
         material: &Material,
         fresh: bool,
     ) -> Result<Self> {
-        fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
-        let lock = File::create(place.join(LOCK))
-            .with_context(|| format!("cannot write into {}", place.display()))?;
-        // Whoever only looks whether a run goes on holds the lock for an instant.
-        let is_ours = (0..5).any(|i| {
-            std::thread::sleep(Duration::from_millis(20 * i));
-            lock.try_lock().is_ok()
-        });
-        if !is_ours {
-            bail!("another process is training in {}; wait for it or choose another --out", place.display());
-        }
+        let own = open_own(place)?;
+        own.remove_parts()?;
         if fresh {
-            clear(place, &FILES)?;
+            own.remove(|name| !OF_SWEEP.contains(&name))?;
+            let baseline = place.join(BASELINE);
+            if OwnFolder::is_ours(&baseline) {
+                open_own(&baseline)?.dissolve()?;
+            }
         }
+        let named = ["audit.json", "corrected.csv", "model-2.safetensors"];
+        own.claim(RESULTS.into_iter().chain(PRODUCTS).chain(named))?;
         let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
         let words =
             [&recipe.fingerprint(), &material.fingerprint, noise, env!("CARGO_PKG_VERSION")].join("\n");
         let stamp: String = Sha256::digest(words).iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut folder = Self { verb, place: place.into(), stamp, started: clock::now(), _lock: lock };
+        let mut folder = Self { verb, own, stamp, started: clock::now() };
         let settings = place.join(SETTINGS);
         if settings.exists() {
             folder.compare(&settings, recipe, material)?;
@@ -154,7 +144,10 @@ impl Folder {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let found: toml::Table = toml::from_str(&text)
             .with_context(|| format!("{} is damaged; choose another --out, or --fresh", path.display()))?;
-        let origin = found.get("provenance").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+        let origin = found.get("provenance").and_then(toml::Value::as_table).cloned();
+        let origin = origin.with_context(|| {
+            format!("{} says not where it comes from; choose another --out, or --fresh", path.display())
+        })?;
         if let Some(started) = origin.get("started").and_then(toml::Value::as_integer) {
             self.started = started as u64;
         }
@@ -174,14 +167,14 @@ impl Folder {
         differences.truncate(6);
         bail!(
             "{} holds another run: {}. Choose another --out, or --fresh to begin anew there",
-            self.place.display(),
+            self.place().display(),
             differences.join("; ")
         )
     }
 
     /// Where it is.
     pub fn place(&self) -> &Path {
-        &self.place
+        self.own.place()
     }
 
     /// What is run, in one hash: settings, data, noise and version.
@@ -189,35 +182,74 @@ impl Folder {
         &self.stamp
     }
 
+    /// Its settings as they are written.
+    pub fn settings(&self) -> Result<String> {
+        let path = self.file(SETTINGS);
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    }
+
     /// Removes all but settings, metrics, tree and results.
     pub fn slim(&self) -> Result<()> {
-        let others: Vec<&str> = FILES.into_iter().filter(|name| !RESULTS.contains(name)).collect();
-        clear(&self.place, &others)
+        Ok(self.own.remove(|name| !RESULTS.contains(&name))?)
     }
 
     /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.place.join(name)
+        self.place().join(name)
+    }
+
+    /// Marks the run as finished, with what was printed, and lets go of the checkpoints: nothing is left to resume.
+    pub fn finish(&self, summary: &str) -> Result<()> {
+        write(&self.file(SUMMARY), summary.as_bytes())?;
+        self.remove_checkpoints()
+    }
+
+    /// Removes the checkpoints of the run and of its baseline.
+    pub fn remove_checkpoints(&self) -> Result<()> {
+        let is_checkpoint = |name: &str| Path::new(name).starts_with(CHECKPOINTS);
+        self.own.remove(is_checkpoint)?;
+        let baseline = self.file(BASELINE);
+        if OwnFolder::is_ours(&baseline) {
+            open_own(&baseline)?.remove(is_checkpoint)?;
+        }
+        Ok(())
+    }
+
+    /// What was printed when the run was finished, if it is; `needed` are the files that must be there.
+    pub fn finished(&self, needed: &[&str]) -> Result<Option<String>> {
+        let path = self.file(SUMMARY);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let missing: Vec<&str> = needed.iter().copied().filter(|name| !self.file(name).exists()).collect();
+        if !missing.is_empty() {
+            bail!(
+                "{} holds a finished run without {}: choose another --out, or --fresh to train it again there",
+                self.place().display(),
+                missing.join(", ")
+            );
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Some(text))
+    }
+
+    /// The files that a finished run must have, of which all is kept.
+    pub fn products() -> &'static [&'static str] {
+        &PRODUCTS
     }
 
     /// Checkpoints, newest first.
-    fn checkpoints(&self) -> Result<Vec<PathBuf>> {
-        let folder = self.place.join(CHECKPOINTS);
-        let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
-        let mut paths = Vec::new();
-        for entry in entries {
-            let path = entry.with_context(|| format!("cannot list {}", folder.display()))?.path();
-            if path.extension().is_some_and(|extension| extension == "checkpoint") {
-                paths.push(path);
-            }
-        }
+    fn checkpoints(&self) -> Vec<PathBuf> {
+        let names = self.own.names().into_iter().filter(|name| Path::new(name).starts_with(CHECKPOINTS));
+        let mut paths: Vec<PathBuf> =
+            names.map(|name| self.file(&name)).filter(|path| path.exists()).collect();
         paths.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(paths)
+        paths
     }
 
     /// The trainer as the newest sound checkpoint has it, or at its begin; with notes on checkpoints that are damaged.
     pub fn restore(&self, make: impl Fn() -> Result<Trainer>) -> Result<(Trainer, Vec<String>)> {
-        let (mut notes, checkpoints) = (Vec::new(), self.checkpoints()?);
+        let (mut notes, checkpoints) = (Vec::new(), self.checkpoints());
         for path in &checkpoints {
             let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
             let mut trainer = make()?;
@@ -235,13 +267,13 @@ impl Folder {
 
     /// Saves the trainer's state and lets go of old ones.
     pub fn save(&self, trainer: &Trainer) -> Result<()> {
-        let folder = self.place.join(CHECKPOINTS);
+        let folder = self.file(CHECKPOINTS);
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         // Batches and epochs only grow, so names sort by age.
         let name = format!("{:06}-{:010}.checkpoint", trainer.epochs_done(), trainer.batches_done());
-        write(&folder.join(name), &trainer.save(&self.stamp)?)?;
-        for old in self.checkpoints()?.iter().skip(KEPT) {
-            let _ = fs::remove_file(old);
+        write(&self.own.file(&format!("{CHECKPOINTS}/{name}"))?, &trainer.save(&self.stamp)?)?;
+        for old in self.checkpoints().iter().skip(KEPT) {
+            fs::remove_file(old).with_context(|| format!("cannot remove {}", old.display()))?;
         }
         Ok(())
     }
@@ -267,15 +299,16 @@ impl Folder {
 
     /// Writes the records for TensorBoard.
     pub fn write_events(&self, records: &[EpochRecord]) -> Result<()> {
-        write_events(&self.place.join(EVENTS), self.started, "negscale", records)?;
+        self.own.claim([format!("{EVENTS}/{}", events_file(self.started, HOST)).as_str()])?;
+        write_events(&self.file(EVENTS), self.started, HOST, records)?;
         Ok(())
     }
 
     /// Says with an error of writing what is safe and what to do.
     pub fn keep<T, E: Into<anyhow::Error>>(&self, written: Result<T, E>, trainer: &Trainer) -> Result<T> {
-        let saved = self.checkpoints().ok().is_some_and(|checkpoints| !checkpoints.is_empty());
+        let saved = !self.checkpoints().is_empty();
         written.map_err(Into::into).with_context(|| {
-            let place = self.place.display();
+            let place = self.place().display();
             let safe = if saved { "the last checkpoint is intact" } else { "there is no checkpoint yet" };
             format!(
                 "epoch {} could not be saved in {place}; {safe}: make room and run the same command again",
@@ -290,25 +323,47 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     negscale_whole::write_bytes(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Removes what a run leaves, and nothing else.
-fn clear(place: &Path, files: &[&str]) -> Result<()> {
-    for name in files {
-        match fs::remove_file(place.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", place.join(name).display()));
-            }
-            _ => {}
+/// Opens a folder of ours, saying what to do if it is not.
+fn open_own(place: &Path) -> Result<OwnFolder> {
+    OwnFolder::open(place).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => anyhow::anyhow!("{error}; wait for it or choose another --out"),
+        _ => error.into(),
+    })
+}
+
+/// Refuses a folder for results that is data, lies in data, or holds files that are read.
+pub fn keep_apart(place: &Path, inputs: &[PathBuf]) -> Result<()> {
+    let out = resolve(place)?;
+    for input in inputs {
+        // What is not there is told by whoever wants to read it.
+        let Ok(read) = input.canonicalize() else { continue };
+        let (shown, input) = (place.display(), input.display());
+        if out == read || (read.is_dir() && out.starts_with(&read)) {
+            bail!(
+                "{shown} lies in the data ({input}), which results must not be mixed with: choose an --out elsewhere"
+            );
         }
-    }
-    for folder in [CHECKPOINTS, EVENTS] {
-        match fs::remove_dir_all(place.join(folder)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", place.join(folder).display()));
-            }
-            _ => {}
+        if read.starts_with(&out) {
+            bail!("{shown} holds {input}, which is read: choose an --out that holds nothing of the data");
         }
     }
     Ok(())
+}
+
+/// A path without links, also of what is not there yet.
+fn resolve(place: &Path) -> Result<PathBuf> {
+    let whole = std::path::absolute(place).with_context(|| format!("cannot resolve {}", place.display()))?;
+    let found = whole.ancestors().find_map(|ancestor| Some((ancestor, ancestor.canonicalize().ok()?)));
+    let (ancestor, found) = found.with_context(|| format!("cannot resolve {}", place.display()))?;
+    // What is not there is no link, so that `..` leads back the way it came.
+    let rest = whole.strip_prefix(ancestor).into_iter().flat_map(Path::components);
+    Ok(rest.fold(found, |mut path, part| {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            part => path.push(part),
+        }
+        path
+    }))
 }
 
 fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: &mut Vec<String>) {

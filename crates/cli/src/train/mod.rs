@@ -25,6 +25,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+/// The file of results, of every run.
+pub(crate) const RESULTS: &str = "results.json";
+
 /// Train on data whose labels may be wrong: model, wrong labels and report come out.
 ///
 /// Without arguments: the built-in subset of Fashion-MNIST, half of its labels drawn anew. Settings come from RECIPE (a TOML file), --set
@@ -59,7 +62,7 @@ pub struct Arguments {
 /// What stays of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Keep {
-    /// Everything: model, ledger, audit, report, events, checkpoints.
+    /// Everything: model, ledger, audit, report, events.
     All,
     /// Settings, metrics, tree and results only; the others are not even written.
     Results,
@@ -94,10 +97,27 @@ pub(crate) struct Trained {
     pub records: Vec<EpochRecord>,
 }
 
+/// A command that trains: what it leaves, and what it shows at the end.
+pub(crate) struct Verb {
+    /// As it is written.
+    pub name: &'static str,
+    /// The file with its results, which `--json` prints.
+    pub results: &'static str,
+    /// Files that people are pointed to, and what is in them.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+/// This one.
+const TRAIN: Verb = Verb {
+    name: "train",
+    results: RESULTS,
+    files: &[("report", "report.html"), ("labels", "audit.csv"), ("model", "model.safetensors")],
+};
+
 /// What is to be trained, and where.
 pub(crate) struct Job {
-    /// The verb that asks for it, as it is written.
-    pub verb: &'static str,
+    /// The command that asks for it.
+    pub verb: &'static Verb,
     pub recipe: Recipe,
     pub splits: Splits,
     /// Folder of the run; without it, one named by what it is.
@@ -106,7 +126,7 @@ pub(crate) struct Job {
     pub look: Look,
 }
 
-/// A run that is over, all its files written.
+/// A run that is over, its files written.
 pub(crate) struct Done {
     pub recipe: Recipe,
     pub material: Material,
@@ -115,6 +135,35 @@ pub(crate) struct Done {
     pub summary: Summary,
     pub baseline: Option<Summary>,
     pub screen: Screen,
+}
+
+/// What there is to show of a finished run, whether it was finished now or before.
+pub(crate) struct Shown {
+    /// The content of its file of results.
+    pub results: serde_json::Value,
+    /// An account for people.
+    pub words: String,
+    /// Where it is.
+    pub place: PathBuf,
+}
+
+impl Shown {
+    /// Prints it, in the look that was asked for.
+    pub fn print(&self, verb: &Verb, look: Look) -> Result<()> {
+        match look {
+            Look::Quiet => {}
+            Look::Json => say!("{}", self.results),
+            Look::People => {
+                say!("\n{}", self.words);
+                let width = verb.files.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
+                let there = verb.files.iter().map(|(what, name)| (what, self.place.join(name)));
+                for (what, path) in there.filter(|(_, path)| path.exists()) {
+                    say!("{what:<width$}  {}", path.display());
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Runs the verb.
@@ -130,23 +179,70 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { out, fresh, keep, checkpoint_every, stop_with_input, .. } = arguments;
     let checkpoint_every = Duration::from_secs(checkpoint_every);
     let habits = Habits { fresh, keep, checkpoint_every, stop_with_input };
-    carry_out(Job { verb: "train", recipe, splits, out, habits, look }, |done| {
-        done.screen.close(&done.summary, done.baseline.as_ref(), &done.folder)
-    })
+    let shown = carry_out(Job { verb: &TRAIN, recipe, splits, out, habits, look }, |done| {
+        Ok(table::render(&done.summary, done.baseline.as_ref()))
+    })?;
+    shown.print(&TRAIN, look)
 }
 
-/// Trains to the end and hands over what came of it, inside the pool of threads that it was made in.
-pub(crate) fn carry_out<T: Send>(job: Job, then: impl FnOnce(Done) -> Result<T> + Send) -> Result<T> {
+/// Trains to the end, unless that was done before. `describe` writes what the command adds to a run's files, and gives the
+/// account for people.
+pub(crate) fn carry_out(job: Job, describe: impl FnOnce(&Done) -> Result<String> + Send) -> Result<Shown> {
     let Job { verb, recipe, splits, out, habits, look } = job;
+    let place = out.unwrap_or_else(|| folder::default_place(&recipe));
+    folder::keep_apart(&place, &recipe.data.own_files())?;
     let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
     let pool = pool.context("cannot start threads")?;
     // Inside the pool: then a parallel step wakes the other threads only.
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
-        let place = out.unwrap_or_else(|| folder::default_place(&recipe));
-        then(train_all(verb, recipe, material, &place, habits, Screen::new(look))?)
+        let folder = Folder::open(verb.name, &place, &recipe, &material, habits.fresh)?;
+        let screen = Screen::new(look);
+        screen.open(&recipe, &material, &folder);
+        let words = match finished_before(verb, &folder, habits.keep)? {
+            Some(words) => {
+                screen.complete(recipe.train.epochs);
+                words
+            }
+            None => {
+                let done = train_all(recipe, material, folder, habits, screen)?;
+                done.screen.clear();
+                let words = describe(&done)?;
+                done.folder.finish(&words)?;
+                if habits.keep == Keep::Results {
+                    done.folder.slim()?;
+                }
+                words
+            }
+        };
+        Ok(Shown { results: read_results(&place, verb)?, words, place })
     })
+}
+
+/// What was printed when the run was finished, if it is.
+fn finished_before(verb: &Verb, folder: &Folder, keep: Keep) -> Result<Option<String>> {
+    let products = if keep == Keep::All { Folder::products() } else { &[] };
+    let needed: Vec<&str> = products.iter().copied().chain([verb.results]).collect();
+    let words = folder.finished(&needed)?;
+    if words.is_some() {
+        // It may have been stopped between its last file and this.
+        folder.remove_checkpoints()?;
+        if keep == Keep::Results {
+            folder.slim()?;
+        }
+    }
+    Ok(words)
+}
+
+/// The file of results, which knows where it is now.
+fn read_results(place: &Path, verb: &Verb) -> Result<serde_json::Value> {
+    let path = place.join(verb.results);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut results: serde_json::Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is damaged; --fresh trains the run again", path.display()))?;
+    results["out"] = place.display().to_string().into();
+    Ok(results)
 }
 
 /// Lays the noise over the data and fingerprints it.
@@ -173,25 +269,23 @@ pub(crate) fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation)
 }
 
 fn train_all(
-    verb: &'static str,
     recipe: Recipe,
     material: Material,
-    place: &Path,
+    folder: Folder,
     habits: Habits,
     mut screen: Screen,
 ) -> Result<Done> {
-    let Habits { fresh, keep, .. } = habits;
+    let keep = habits.keep;
     let signals = Signals::listen()?;
     if habits.stop_with_input {
         signals.listen_to_input();
     }
-    let folder = Folder::open(verb, place, &recipe, &material, fresh)?;
-    screen.open(&recipe, &material, &folder);
     let trained = train(&recipe, &material, &folder, habits, &mut screen, &signals)?;
     let summary = finish::write_all(&folder, &recipe, &material, &trained, keep)?;
     let baseline = match recipe.of_baseline() {
         Some(baseline) => {
-            let within = Folder::open(verb, &place.join("baseline"), &baseline, &material, fresh)?;
+            let place = folder.file(folder::BASELINE);
+            let within = Folder::open(folder.verb, &place, &baseline, &material, false)?;
             screen.begin_baseline(&baseline);
             let trained = train(&baseline, &material, &within, habits, &mut screen, &signals)?;
             let summary = finish::write_all(&within, &baseline, &material, &trained, keep)?;
@@ -207,9 +301,6 @@ fn train_all(
             finish::write_report(&folder, &recipe, &material, &trained, &summary, baseline.as_ref())?;
         }
         finish::write_results(&folder, &summary, baseline.as_ref())?;
-    }
-    if keep == Keep::Results {
-        folder.slim()?;
     }
     Ok(Done { recipe, material, folder, trained, summary, baseline, screen })
 }
@@ -274,23 +365,38 @@ fn train(
     Ok(Trained { trainer, records })
 }
 
-/// SIGINT and SIGTERM ask for an end in good order; a second one ends at once.
+/// SIGINT and SIGTERM ask for an end in good order; another one, not right after the first, ends at once.
 pub(crate) struct Signals {
     number: Arc<AtomicUsize>,
     asked: Arc<AtomicBool>,
 }
 
+/// Within this time after the first, signals are the same one: `timeout` sends it to the process and to its group.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
 impl Signals {
     pub(crate) fn listen() -> Result<Self> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
         let (number, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let refused = "cannot listen to signals";
-            let code = 128 + signal;
-            signal_hook::flag::register_conditional_shutdown(signal, code, asked.clone()).context(refused)?;
-            signal_hook::flag::register_usize(signal, number.clone(), signal as usize).context(refused)?;
-            signal_hook::flag::register(signal, asked.clone()).context(refused)?;
-        }
-        Ok(Self { number, asked })
+        let listened = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
+        let mut incoming = listened.context("cannot listen to signals")?;
+        let signals = Self { number: number.clone(), asked: asked.clone() };
+        let listen = move || {
+            let mut first = None;
+            for signal in incoming.forever() {
+                match first {
+                    None => {
+                        first = Some(Instant::now());
+                        number.store(signal as usize, Relaxed);
+                        asked.store(true, Relaxed);
+                    }
+                    Some(at) if at.elapsed() < SAME_SIGNAL => {}
+                    Some(_) => std::process::exit(128 + signal),
+                }
+            }
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(listen).context("cannot start a thread")?;
+        Ok(signals)
     }
 
     /// The end of standard input asks for an end in good order as well, as SIGTERM does.

@@ -1,8 +1,8 @@
 //! What a person sees while training: a bar on a terminal, lines elsewhere, JSON for programs, or nothing.
 
-use super::finish::{Summary, name, noise_rate};
+use super::finish::{name, noise_rate};
 use super::folder::Folder;
-use super::{Material, clock, table};
+use super::{Material, clock};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use negscale_learn::recipe::Recipe;
@@ -91,6 +91,11 @@ impl Screen {
         self.line(&format!("baseline: {}, equally long", name(recipe)));
     }
 
+    /// All was done before.
+    pub fn complete(&self, epochs: usize) {
+        self.line(&format!("the run is complete: {epochs} of {epochs} epochs were done"));
+    }
+
     /// A run begins or goes on.
     pub fn begin(&mut self, trainer: &Trainer, records: &[EpochRecord]) {
         self.epochs = trainer.settings().epochs;
@@ -156,27 +161,11 @@ impl Screen {
             Some(clock::duration(record.seconds)),
         ];
         let parts: Vec<String> = losses.chain(rest.into_iter().flatten()).collect();
-        format!("epoch {:>3}/{}  {}", record.epoch + 1, self.epochs, parts.join("  "))
+        format!("epoch {:>3}/{}  {}", record.epoch, self.epochs, parts.join("  "))
     }
 
     /// Takes the bar away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
-    }
-
-    /// The run is over.
-    pub fn close(&self, summary: &Summary, baseline: Option<&Summary>, folder: &Folder) -> Result<()> {
-        self.clear();
-        match self.look {
-            Look::Quiet => {}
-            Look::Json => say!("{}", summary.json(baseline, folder)),
-            Look::People => {
-                say!("\n{}", table::render(summary, baseline));
-                say!("report  {}", folder.file("report.html").display());
-                say!("labels  {} (most suspicious first)", folder.file("audit.csv").display());
-                say!("model   {}", folder.file("model.safetensors").display());
-            }
-        }
-        Ok(())
     }
 }

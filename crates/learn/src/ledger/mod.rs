@@ -14,6 +14,7 @@
 //! ledger is as before. [`Ledger::verdicts`] answers for every host which labels are wrong and what they should be.
 
 mod file;
+mod rounded;
 mod verdict;
 
 pub use verdict::{LossSummary, Source, Verdict, VerdictSettings};

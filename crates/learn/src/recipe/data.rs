@@ -42,6 +42,16 @@ impl DataSettings {
         NoiseContext { folders: self.folders().looked_in().to_vec(), ..NoiseContext::default() }
     }
 
+    /// Files and folders of the user's own that are read; sets known by name are not among them.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        let is_own = !negscale_data::known::is_known(&self.data);
+        let noise = if let NoiseSpec::File(path) = &self.noise { Some(path.clone()) } else { None };
+        let own = [&self.own.labels, &self.own.test, &self.own.test_labels, &self.own.class_names];
+        let tree = Some(PathBuf::from(&self.tree)).filter(|tree| tree.is_file());
+        let data = is_own.then(|| PathBuf::from(&self.data));
+        own.into_iter().cloned().chain([data, noise, tree]).flatten().collect()
+    }
+
     /// Opens the data, without noise.
     pub fn open(&self) -> Result<Splits> {
         Ok(negscale_data::open(&self.data, &self.folders(), &self.own)?)

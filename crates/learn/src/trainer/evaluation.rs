@@ -42,7 +42,7 @@ impl Trainer {
         let held_out = self.held_out.as_ref().map(|held_out| self.judge(&held_out.loader)).transpose()?;
         let tests = self.tests.iter().map(|test| self.judge(&test.loader)).collect::<Result<Vec<_>>>()?;
 
-        let mut record = EpochRecord::new(self.position.epoch as u64, 0.0, self.position.learning_rate);
+        let mut record = EpochRecord::new(self.position.epoch as u64 + 1, 0.0, self.position.learning_rate);
         let means = self.position.sums.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64));
         record.losses = means.collect();
         record.more = plan.notes.clone();

@@ -110,6 +110,6 @@ impl Trainer {
         if value.is_finite() {
             return Ok(value);
         }
-        Err(Error::Diverged { epoch: self.position.epoch, batch: batch.step, value, lr })
+        Err(Error::Diverged { epoch: self.position.epoch + 1, batch: batch.step + 1, value, lr })
     }
 }

@@ -17,7 +17,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use negscale_whole::write_bytes;
+use negscale_whole::{OwnFolder, write_bytes};
 
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
@@ -134,10 +134,10 @@ impl Comparison {
         for (name, table) in self.tables()? {
             let forms = [("csv", table.to_csv()), ("md", table.to_markdown()), ("tex", table.to_latex())];
             for (ending, text) in forms {
-                put(&folder.join(format!("{name}.{ending}")), &text)?;
+                put(&folder.file(&format!("{name}.{ending}")).map_err(Error::Folder)?, &text)?;
             }
         }
-        Ok(vec![page.to_owned(), folder])
+        Ok(vec![page.to_owned(), folder.place().to_owned()])
     }
 
     /// Writes every plot as an SVG file into a folder `NAME-plots` beside the page, and gives that folder.
@@ -148,9 +148,9 @@ impl Comparison {
         let folder = beside(page, "plots")?;
         for plot in self.plots() {
             let name: String = plot.id().trim_start_matches("plot-").chars().take(80).collect();
-            plot.write_svg(&folder.join(format!("{name}.svg")))?;
+            plot.write_svg(&folder.file(&format!("{name}.svg")).map_err(Error::Folder)?)?;
         }
-        Ok(folder)
+        Ok(folder.place().to_owned())
     }
 }
 
@@ -159,11 +159,9 @@ fn put(path: &Path, text: &str) -> Result<()> {
 }
 
 /// A folder beside the page, named after it.
-fn beside(page: &Path, what: &str) -> Result<PathBuf> {
+fn beside(page: &Path, what: &str) -> Result<OwnFolder> {
     let stem = page.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = page.with_file_name(format!("{stem}-{what}"));
-    std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
-    Ok(folder)
+    OwnFolder::open(page.with_file_name(format!("{stem}-{what}"))).map_err(Error::Folder)
 }
 
 /// The folder itself if it is a run, else the runs directly in it.
