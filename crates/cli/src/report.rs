@@ -30,12 +30,12 @@ pub fn run(arguments: Arguments) -> Result<()> {
     for note in comparison.notes() {
         eprintln!("note: {note}");
     }
-    for (_, table) in comparison.tables()?.into_iter().filter(|(name, _)| *name != "runs") {
-        say!("{}", table.to_text());
-    }
     let mut written = comparison.write(&out)?;
     if plots {
         written.push(comparison.write_plots(&out)?);
+    }
+    for (_, table) in comparison.tables()?.into_iter().filter(|(name, _)| *name != "runs") {
+        say!("{}", table.to_text());
     }
     for path in written {
         say!("written: {}", path.display());
