@@ -1,7 +1,6 @@
 //! What people see at the end of an audit.
 
 use crate::train::Done;
-use std::fmt::Write;
 
 /// Rows of each table.
 const SHOWN: usize = 5;
@@ -12,7 +11,8 @@ pub fn describe(done: &Done) -> String {
     let classes = material.train.classes();
     let mut text = String::new();
     let mut line = |words: String| {
-        let _ = writeln!(text, "{words}");
+        text.push_str(&words);
+        text.push('\n');
     };
     line(format!("{} of {} labels are flagged", summary.flagged, summary.samples));
     if let Some(estimate) = &summary.estimate {

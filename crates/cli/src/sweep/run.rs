@@ -15,7 +15,7 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A checkpoint every epoch would be most of the time of a small run.
@@ -66,7 +66,7 @@ pub fn run(arguments: RunArguments) -> Result<()> {
     let queue = Mutex::new(todo);
     let work = || -> Result<()> {
         loop {
-            let next = queue.lock().ok().and_then(|mut queue| queue.pop_front());
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
             let Some(run) = next.filter(|_| !signals.is_asked()) else { return Ok(()) };
             let begun = Instant::now();
             let end = attempt(run, keep, (cores / jobs).max(1), &signals)?;
@@ -192,7 +192,7 @@ impl Screen {
 
     /// A run is over.
     fn close(&self, run: &Run, end: &End, took: Duration) -> Result<()> {
-        let Ok(mut told) = self.told.lock() else { return Ok(()) };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.over += 1;
         let (word, rest) = match end {
             End::Done => {
@@ -239,7 +239,7 @@ impl Screen {
 
     /// All are over.
     fn end(self) -> Result<()> {
-        let Ok(Told { done, failed, .. }) = self.told.into_inner() else { return Ok(()) };
+        let Told { done, failed, .. } = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !self.json {
             let took = clock::duration(self.begun.elapsed().as_secs_f64());
             let left = self.total - done - failed.len();

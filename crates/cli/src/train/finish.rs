@@ -2,7 +2,7 @@
 
 use super::folder::{Folder, hardware, version, write};
 use super::{Keep, Material, Trained, clock};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures, NoiseEstimate};
 use negscale_learn::recipe::Recipe;
@@ -72,7 +72,7 @@ fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<
         name: told(&name(recipe), trained.trainer.true_labels() as u64),
         true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),
-        last: trained.records.last().cloned().unwrap_or_default(),
+        last: trained.records.last().cloned().context("no epoch was recorded: nothing was trained")?,
         flagged: ranked.findings().iter().filter(|finding| finding.flag).count(),
         samples: material.train.len(),
         audit: material.train.truth().map(|truth| ranked.measure(truth)).transpose()?,

@@ -403,7 +403,8 @@ impl Signals {
     fn listen_to_input(&self) {
         let (number, asked) = (self.number.clone(), self.asked.clone());
         std::thread::spawn(move || {
-            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            // An input that cannot be read is at its end as well.
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
             number.store(signal_hook::consts::SIGTERM as usize, Relaxed);
             asked.store(true, Relaxed);
         });

@@ -2,7 +2,6 @@
 
 use super::clock;
 use super::finish::Summary;
-use std::fmt::Write;
 
 /// The results of a run, beside those of its baseline.
 pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
@@ -14,9 +13,9 @@ pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
         if cells.iter().all(Option::is_none) {
             return;
         }
-        let _ = write!(text, "{label:<40}");
+        text.push_str(&format!("{label:<40}"));
         for cell in cells {
-            let _ = write!(text, "  {:>width$}", cell.unwrap_or_else(|| "-".into()));
+            text.push_str(&format!("  {:>width$}", cell.unwrap_or_else(|| "-".into())));
         }
         text.push('\n');
     };
