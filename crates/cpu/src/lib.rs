@@ -4,6 +4,7 @@
 //! crate use the code that runs on any CPU; tests use it to check that code on machines that would not take it.
 //! (Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves.)
 
+use std::ffi::OsStr;
 use std::sync::OnceLock;
 
 /// The variable that chooses the code path: `portable`, or `auto` (the default).
@@ -14,7 +15,13 @@ pub const VARIABLE: &str = "NEGSCALE_CPU";
 #[inline]
 pub fn has_avx2() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
-    *FOUND.get_or_init(|| allows_more_than_portable(std::env::var(VARIABLE).ok().as_deref()) && detect())
+    *FOUND.get_or_init(|| {
+        let allowed = allows_more_than_portable(std::env::var_os(VARIABLE).as_deref());
+        allowed.unwrap_or_else(|unknown| {
+            eprintln!("warning: {unknown}; going on as with auto");
+            true
+        }) && detect()
+    })
 }
 
 /// Name of the code path in use, for reports and benchmarks.
@@ -22,16 +29,14 @@ pub fn name() -> &'static str {
     if has_avx2() { "avx2+fma" } else { "portable" }
 }
 
-/// Reads the value of [`VARIABLE`]. What it does not know, it says on standard error and takes as `auto`: a misspelt
-/// variable must not stop a training run, but must not go unnoticed either.
-fn allows_more_than_portable(value: Option<&str>) -> bool {
-    match value.map(str::trim) {
-        Some("portable") => false,
-        None | Some("" | "auto") => true,
-        Some(other) => {
-            eprintln!("warning: {VARIABLE}={other} is not known (portable, auto); going on as with auto");
-            true
-        }
+/// Reads the value of [`VARIABLE`]. What it does not know is an error to warn of, not to stop for: a misspelt variable must
+/// not end a training run, but must not go unnoticed either.
+fn allows_more_than_portable(value: Option<&OsStr>) -> Result<bool, String> {
+    let value = value.map(OsStr::to_string_lossy);
+    match value.as_deref().map(str::trim) {
+        Some("portable") => Ok(false),
+        None | Some("" | "auto") => Ok(true),
+        Some(other) => Err(format!("{VARIABLE}={other} is not known (portable, auto)")),
     }
 }
 
@@ -70,19 +75,26 @@ macro_rules! for_this_cpu {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_the_word_portable_forbids_the_wide_code() {
-        for (value, allowed) in [
-            (None, true),
-            (Some("auto"), true),
-            (Some(""), true),
-            (Some("fast"), true),
-            (Some(" portable "), false),
-        ] {
-            assert_eq!(allows_more_than_portable(value), allowed, "{value:?}");
+        for value in [None, Some("auto"), Some("")] {
+            assert_eq!(allows_more_than_portable(value.map(OsStr::new)), Ok(true), "{value:?}");
+        }
+        assert_eq!(allows_more_than_portable(Some(OsStr::new(" portable "))), Ok(false));
+    }
+
+    #[test]
+    fn a_value_that_is_not_known_or_not_text_is_named() {
+        let warning = allows_more_than_portable(Some(OsStr::new("fast"))).unwrap_err();
+        assert_eq!(warning, "NEGSCALE_CPU=fast is not known (portable, auto)");
+        #[cfg(unix)]
+        {
+            let odd: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"portable\xff");
+            assert!(allows_more_than_portable(Some(odd)).unwrap_err().contains("portable\u{fffd}"));
         }
     }
 

@@ -63,7 +63,7 @@ impl Linear {
 
     fn wrap_output(&self, values: Vec<f32>) -> FlexTensor {
         let conv::Shape { batch, outputs, .. } = self.shape;
-        let [oh, ow] = self.shape.out().unwrap_or([0, 0]);
+        let [oh, ow] = self.shape.checked_out();
         if self.dense { wrap(values, [batch, outputs]) } else { wrap(values, [batch, oh, ow, outputs]) }
     }
 
@@ -124,7 +124,7 @@ pub(crate) fn grid(x: &impl TensorMetadata, window: Window) -> Grid {
     let x = x.shape();
     let [batch, height, width, channels] = [x[0], x[1], x[2], x[3]];
     let shape = conv::Shape { batch, height, width, inputs: channels, outputs: channels, window };
-    Grid { batch, height, width, channels, out: shape.out().unwrap_or([0, 0]), window }
+    Grid { batch, height, width, channels, out: shape.checked_out(), window }
 }
 
 pub(crate) fn mean_pool(x: FlexTensor) -> FlexTensor {

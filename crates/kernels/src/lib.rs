@@ -212,6 +212,10 @@ pub fn dense(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, act: Acti
 }
 
 /// Checks the sizes of a convolution, and gives the shape of its result.
+#[expect(
+    clippy::panic,
+    reason = "sizes that do not fit are the caller's mistake, as in burn's own operations"
+)]
 fn check_conv(name: &str, x: &Tensor<4>, weight: &Tensor<4>, window: Window) -> [usize; 4] {
     let ([batch, height, width, inputs], [outputs, expected, kh, kw]) = (x.dims(), weight.dims());
     assert!(
@@ -222,13 +226,12 @@ fn check_conv(name: &str, x: &Tensor<4>, weight: &Tensor<4>, window: Window) -> 
     );
     let window = Window { kernel: [kh, kw], ..window };
     let shape = conv::Shape { batch, height, width, inputs, outputs, window };
-    let out = shape.out();
-    assert!(
-        out.is_some(),
-        "{name}: no output for x of shape {:?} and {window:?}: the padded image is smaller than the kernel, or a stride is 0",
-        x.dims()
-    );
-    let [oh, ow] = out.unwrap_or_default();
+    let Some([oh, ow]) = shape.out() else {
+        panic!(
+            "{name}: no output for x of shape {:?} and {window:?}: the padded image is smaller than the kernel, or a stride is 0",
+            x.dims()
+        );
+    };
     [batch, oh, ow, outputs]
 }
 

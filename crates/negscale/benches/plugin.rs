@@ -4,10 +4,11 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace, literal};
 use std::hint::black_box;
 
+#[expect(clippy::expect_used, reason = "a benchmark of nothing must not pass for one")]
 fn plugin(criterion: &mut Criterion) {
     for classes in [10, 100] {
-        let Ok(tree) = Taxonomy::builtin(&format!("cifar{classes}")) else { continue };
-        let Ok(plugin) = NegScale::new(&tree, Settings::default()) else { continue };
+        let tree = Taxonomy::builtin(&format!("cifar{classes}")).expect("a tree of the library");
+        let plugin = NegScale::new(&tree, Settings::default()).expect("valid settings");
         let mut group = criterion.benchmark_group(format!("{classes} classes"));
         for batch in [64, 128, 448, 1024] {
             for dim in [128, 512, 2048] {

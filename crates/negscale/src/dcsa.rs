@@ -15,11 +15,11 @@
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
 
-use crate::crew::{Shared, piece_of};
 use crate::pairs::{Batch, PairSets};
 use crate::rows::{Row, for_rows, pairs_of};
 use crate::{Real, Settings};
 use negscale_cpu::for_this_cpu;
+use rayon::prelude::*;
 
 /// Buffers, each B x groups.
 #[derive(Debug, Default)]
@@ -46,26 +46,22 @@ for_this_cpu! {
         buffers: &mut Buffers<T>,
         rows: &mut [Row],
     ) -> (f64, usize) {
-        let Batch { crew, gram, b, pairs } = batch;
+        let Batch { threads, gram, b, pairs } = batch;
         let k = pairs.groups;
         let Buffers { nearest, across, by_group } = buffers;
         for buffer in [&mut *nearest, &mut *across, &mut *by_group] {
             buffer.resize(b * k, T::ZERO);
         }
-        let shared = [&mut *nearest, &mut *across, &mut *by_group].map(|buffer| Shared::new(buffer));
-        crew.each(b.div_ceil(PIECE), |piece| {
-            let [from, to] = piece_of(piece, PIECE, b);
-            // SAFETY: pieces are different samples, and each is handed out once.
-            let [nearest, across, by_group] =
-                [0, 1, 2].map(|buffer| unsafe { shared[buffer].part(from * k, (to - from) * k) });
-            find_nearest(batch, settings.self_anchor, from, nearest, by_group);
+        let [m, h, scratch] = [&mut *nearest, across, by_group].map(|buffer| buffer.par_chunks_mut(PIECE * k));
+        threads.each(m.zip(h).zip(scratch).enumerate(), |(piece, ((nearest, across), by_group))| {
+            find_nearest(batch, settings.self_anchor, piece * PIECE, nearest, by_group);
             reach_across(pairs, nearest, across);
         });
         let nearest = &*nearest;
         let across = &*across;
 
         let factor = T::of(scale);
-        for_rows(crew, gamma, rows, b, |i, row, out| {
+        for_rows(threads, gamma, rows, b, |i, row, out| {
             *out = Row::default();
             for j in pairs.related_to(i) {
                 let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);

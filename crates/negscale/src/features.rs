@@ -12,10 +12,10 @@
 
 use crate::Real;
 use crate::centre::ClassMeans;
-use crate::crew::Crew;
 use crate::product::{View, product, symmetric_product};
 use crate::real::dot;
 use crate::rows::for_rows;
+use crate::threads::Threads;
 
 /// What is kept between the way there and the way back, and from batch to batch.
 #[derive(Debug, Default)]
@@ -32,11 +32,11 @@ pub(crate) struct FeatureBuffers<T> {
 impl<T: Real> FeatureBuffers<T> {
     /// Cosines of raw features, as they are in memory. False if some length is 0, not finite, or near an end of the range of
     /// numbers.
-    pub(crate) fn find_cosines(&mut self, crew: &Crew, features: &[T], b: usize, dim: usize) -> bool {
+    pub(crate) fn find_cosines(&mut self, threads: Threads, features: &[T], b: usize, dim: usize) -> bool {
         self.centre.clear();
         self.gram.resize(b * b, T::ZERO);
         let f = View::new(features, b, dim);
-        symmetric_product(crew, &mut self.gram, f, f.transposed());
+        symmetric_product(threads, &mut self.gram, f, f.transposed());
         self.length.clear();
         for square in self.gram.iter().step_by(b + 1) {
             let length = square.wide().sqrt();
@@ -47,7 +47,7 @@ impl<T: Real> FeatureBuffers<T> {
         }
         let shorten = &self.length[..];
         let mut rows = vec![(); b];
-        for_rows(crew, &mut self.gram, &mut rows, b, |i, row, ()| {
+        for_rows(threads, &mut self.gram, &mut rows, b, |i, row, ()| {
             let own = shorten[i];
             // The factors first: whoever is i and whoever is j, the cosine is the same.
             row.iter_mut().zip(shorten).for_each(|(g, &other)| *g = *g * (own * other));
@@ -56,24 +56,24 @@ impl<T: Real> FeatureBuffers<T> {
     }
 
     /// The gradient of the raw features after [`find_cosines`](Self::find_cosines), from $\Gamma$, which is overwritten.
-    pub(crate) fn pull_back(&mut self, crew: &Crew, features: &[T], dim: usize, gamma: &mut [T]) {
+    pub(crate) fn pull_back(&mut self, threads: Threads, features: &[T], dim: usize, gamma: &mut [T]) {
         let Self { gram, gradient, length: shorten, .. } = self;
         let b = shorten.len();
         let shorten = &shorten[..];
         let mut rows = vec![(); b];
-        for_rows(crew, gamma, &mut rows, b, |i, row, ()| {
+        for_rows(threads, gamma, &mut rows, b, |i, row, ()| {
             let (own, along) = (shorten[i], dot(row, &gram[i * b..][..b]));
             row.iter_mut().zip(shorten).for_each(|(gamma, &other)| *gamma = *gamma * (own * other));
             row[i] = row[i] - T::of(along) * own * own;
         });
         gradient.resize(b * dim, T::ZERO);
-        product(crew, gradient, T::of(2.0), View::new(gamma, b, b), View::new(features, b, dim));
+        product(threads, gradient, T::of(2.0), View::new(gamma, b, b), View::new(features, b, dim));
     }
 
     /// Unit vectors of the centred and, if so asked, rectified features, and their lengths; returns how many are zero vectors.
     pub(crate) fn normalise(
         &mut self,
-        crew: &Crew,
+        threads: Threads,
         features: &[T],
         b: usize,
         dim: usize,
@@ -83,7 +83,7 @@ impl<T: Real> FeatureBuffers<T> {
         self.length.clear();
         self.length.resize(b, T::ZERO);
         let centre = &self.centre;
-        for_rows(crew, &mut self.unit, &mut self.length, dim, |i, x, length| {
+        for_rows(threads, &mut self.unit, &mut self.length, dim, |i, x, length| {
             x.copy_from_slice(&features[i * dim..][..dim]);
             x.iter_mut().zip(centre).for_each(|(x, &m)| *x = *x - m);
             if rectify {
@@ -95,9 +95,9 @@ impl<T: Real> FeatureBuffers<T> {
     }
 
     /// Turns the gradient of the unit vectors into that of the features, in place.
-    pub(crate) fn through_normalisation(&mut self, crew: &Crew, dim: usize, rectify: bool) {
+    pub(crate) fn through_normalisation(&mut self, threads: Threads, dim: usize, rectify: bool) {
         let unit = &self.unit;
-        for_rows(crew, &mut self.gradient, &mut self.length, dim, |i, g, length| {
+        for_rows(threads, &mut self.gradient, &mut self.length, dim, |i, g, length| {
             let x = &unit[i * dim..][..dim];
             // A zero vector has no direction: it gets no gradient.
             let stretch = if *length == T::ZERO { T::ZERO } else { T::ONE / *length };

@@ -18,7 +18,6 @@
 #[cfg(feature = "burn")]
 pub mod burn;
 pub mod centre;
-mod crew;
 pub mod dcsa;
 mod error;
 mod features;
@@ -32,6 +31,7 @@ mod rows;
 mod settings;
 pub mod snop;
 pub mod taxonomy;
+mod threads;
 
 pub use centre::ClassMeans;
 pub use error::{Error, Result};

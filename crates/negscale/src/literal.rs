@@ -3,9 +3,9 @@
 //! For comparison only, in speed and in value: [`NegScale::from_features`] gives the same numbers for a small part of the
 //! time and memory. Supports what the paper prints; `delta_gradient`, `rectify` and `centre` are not part of it and are refused.
 
-use crate::crew::Crew;
 use crate::product::{View, product};
 use crate::real::dot;
+use crate::threads::Threads;
 use crate::{Centre, Error, NegScale, Real, Reduction, Result, Tap, TermState, Terms};
 
 /// Value, record and gradient of the raw features.
@@ -72,15 +72,15 @@ pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Ta
         }
         let f = View::new(&directions, p, dim);
         let mut excess = vec![T::ZERO; dim * dim];
-        let crew = Crew::for_work(p * dim * dim);
-        product(&crew, &mut excess, T::ONE, f.transposed(), f);
+        let threads = Threads::for_work(p * dim * dim);
+        product(threads, &mut excess, T::ONE, f.transposed(), f);
         let trace: f64 = (0..dim).map(|k| excess[k * dim + k].wide()).sum();
         let identity = if s.reduction == Reduction::Mean { p } else { dim };
         global = (dot(&excess, &excess) - 2.0 * trace + identity as f64) / entries;
         (0..dim).for_each(|k| excess[k * dim + k] = excess[k * dim + k] - T::ONE);
         let mut slopes = vec![T::ZERO; p * dim];
         let scale = T::of(4.0 * s.lambda * s.global / entries);
-        product(&crew, &mut slopes, scale, f, View::new(&excess, dim, dim));
+        product(threads, &mut slopes, scale, f, View::new(&excess, dim, dim));
         for (n, &(i, j)) in pairs.unrelated.iter().enumerate() {
             let (slope, v) = (&mut slopes[n * dim..][..dim], &directions[n * dim..][..dim]);
             if distances[n].wide() > 1e-3 {

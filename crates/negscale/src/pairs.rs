@@ -8,8 +8,8 @@
 //! Both depend on labels alone, so no list of pairs is ever made: samples fall into *groups* (one per
 //! class present), and a table over groups says which of them are unrelated.
 
-use crate::crew::Crew;
 use crate::taxonomy::{Relation, Thresholds};
+use crate::threads::Threads;
 use crate::{PairSource, Real, Settings, Taxonomy};
 
 /// Relation of every two classes under fixed thresholds.
@@ -36,7 +36,7 @@ impl ClassRelations {
 /// A batch as the terms see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'a, T> {
-    pub(crate) crew: &'a Crew,
+    pub(crate) threads: Threads,
     pub(crate) gram: &'a [T],
     pub(crate) b: usize,
     pub(crate) pairs: &'a PairSets<T>,

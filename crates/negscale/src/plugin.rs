@@ -5,12 +5,12 @@
 //! $\partial/\partial X = 2\Gamma X$, and [`NegScale::from_features`] adds the normalisation (see `features.rs`).
 
 use crate::centre::ClassMeans;
-use crate::crew::Crew;
 use crate::features::FeatureBuffers;
 use crate::pairs::{Batch, ClassRelations, PairSets};
 use crate::product::{View, add_product, product, symmetric_product};
 use crate::rows::Row;
 use crate::taxonomy::Relation;
+use crate::threads::Threads;
 use crate::{
     Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Tap, Targets, Taxonomy,
     TermState, Terms, dcsa, snop,
@@ -58,7 +58,7 @@ impl<T: Real> Workspace<T> {
 /// What one evaluation is about, beside the features.
 #[derive(Clone, Copy)]
 struct Input<'a, T> {
-    crew: &'a Crew,
+    threads: Threads,
     dim: usize,
     /// Those that decide the pair sets.
     labels: &'a [usize],
@@ -137,14 +137,17 @@ impl NegScale {
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
         expect_probabilities(tap.confidence)?;
-        let crew = Crew::for_work(2 * b * b * b);
-        let input = Input { crew: &crew, dim, labels, tap };
-        let (value, terms) = self.evaluate(input, gram, None, workspace);
+        let threads = Threads::for_work(2 * b * b * b);
+        let input = Input { threads, dim, labels, tap };
+        let (value, terms) = threads.run(|| self.evaluate(input, gram, None, workspace));
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
     /// Value and gradient from raw features, B x `dim` row-major: centring (if set), normalisation, Gram matrix and
     /// the way back are inside.
+    ///
+    /// Batches of some size are shared by the threads of the rayon pool. A caller that is inside the pool (`rayon::scope`) takes part;
+    /// one outside sleeps meanwhile, and waking takes about a tenth of a millisecond.
     pub fn from_features<'w, T: Real>(
         &self,
         features: &[T],
@@ -156,15 +159,15 @@ impl NegScale {
         let b = labels.len();
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
         expect_probabilities(tap.confidence)?;
-        let crew = Crew::for_work(2 * b * b * dim);
-        let input = Input { crew: &crew, dim, labels, tap };
-        let (value, terms) = match self.at_once(input, features, workspace) {
-            Some(evaluated) => evaluated,
+        let threads = Threads::for_work(2 * b * b * dim);
+        let input = Input { threads, dim, labels, tap };
+        let (value, terms) = threads.run(|| match self.at_once(input, features, workspace) {
+            Some(evaluated) => Ok(evaluated),
             None => {
                 expect_finite("feature", features, dim)?;
-                self.step_by_step(input, features, workspace)
+                Ok(self.step_by_step(input, features, workspace))
             }
-        };
+        })?;
         Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
     }
 
@@ -175,15 +178,15 @@ impl NegScale {
         features: &[T],
         workspace: &mut Workspace<T>,
     ) -> Option<(f64, Terms)> {
-        let Input { crew, dim, labels, .. } = input;
+        let Input { threads, dim, labels, .. } = input;
         let Settings { centre, rectify, .. } = self.settings;
         if centre != Centre::None || rectify || snop::prefers_features(labels.len(), dim) {
             return None;
         }
         let mut buffers = std::mem::take(&mut workspace.features);
-        let evaluated = buffers.find_cosines(crew, features, labels.len(), dim).then(|| {
+        let evaluated = buffers.find_cosines(threads, features, labels.len(), dim).then(|| {
             let evaluated = self.evaluate(input, &buffers.gram, None, workspace);
-            buffers.pull_back(crew, features, dim, &mut workspace.gamma);
+            buffers.pull_back(threads, features, dim, &mut workspace.gamma);
             evaluated
         });
         workspace.features = buffers;
@@ -198,7 +201,7 @@ impl NegScale {
         features: &[T],
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
-        let Input { crew, dim, labels, .. } = input;
+        let Input { threads, dim, labels, .. } = input;
         let b = labels.len();
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
@@ -207,11 +210,11 @@ impl NegScale {
             means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
         }
         let rectify = self.settings.rectify;
-        let zero_features = buffers.normalise(crew, features, b, dim, rectify);
+        let zero_features = buffers.normalise(threads, features, b, dim, rectify);
         let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
         let x = View::new(unit, b, dim);
         gram.resize(b * b, T::ZERO);
-        symmetric_product(crew, gram, x, x.transposed());
+        symmetric_product(threads, gram, x, x.transposed());
         gradient.resize(b * dim, T::ZERO);
         let by_features = snop::prefers_features(b, dim);
         if by_features {
@@ -220,8 +223,8 @@ impl NegScale {
         let direct = by_features.then_some(snop::Features { unit, gradient });
         let (value, terms) = self.evaluate(input, gram, direct, workspace);
         let multiply = if by_features { add_product } else { product };
-        multiply(crew, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
-        buffers.through_normalisation(crew, dim, rectify);
+        multiply(threads, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
+        buffers.through_normalisation(threads, dim, rectify);
         workspace.features = buffers;
         (value, Terms { zero_features, ..terms })
     }
@@ -253,14 +256,14 @@ impl NegScale {
         features: Option<snop::Features<T>>,
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
-        let Input { crew, dim, labels, tap } = input;
+        let Input { threads, dim, labels, tap } = input;
         let s = &self.settings;
         let b = labels.len();
         let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;
         doubt.clear();
         doubt.extend(tap.confidence.iter().map(|&c| T::ONE - c));
         pairs.find(labels, &self.relations, s, tap.batch);
-        let batch = Batch { crew, gram, b, pairs };
+        let batch = Batch { threads, gram, b, pairs };
         rows.resize(b, Row::default());
         gamma.resize(b * b, T::ZERO);
 

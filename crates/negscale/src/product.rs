@@ -1,7 +1,9 @@
-//! Matrix products, in pieces that a [`Crew`] shares.
+//! Matrix products, in pieces that threads share.
 
 use crate::Real;
-use crate::crew::{Crew, Shared, piece_of};
+use crate::threads::Threads;
+use rayon::prelude::*;
+use std::marker::PhantomData;
 
 /// A row-major matrix that is only looked at, as it is or transposed.
 #[derive(Clone, Copy)]
@@ -58,13 +60,35 @@ struct Part {
     columns: [usize; 2],
 }
 
-/// A row-major matrix whose parts several threads write.
-struct Target<'a, T> {
-    data: Shared<'a, T>,
-    stride: usize,
+/// From where to where the piece number `at` of 0..n goes, if pieces are `size` long.
+fn piece_of(at: usize, size: usize, n: usize) -> [usize; 2] {
+    [at * size, (at * size + size).min(n)]
 }
 
-impl<T: Real> Target<'_, T> {
+/// A row-major matrix whose parts several threads write: blocks, which no safe borrow can describe.
+struct Target<'a, T> {
+    start: *mut T,
+    len: usize,
+    stride: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: a `Target` stands for a mutable slice of values that may go to other threads, and writes parts of it only in functions
+// whose callers promise that nobody else reaches them.
+unsafe impl<T: Send> Sync for Target<'_, T> {}
+
+impl<'a, T: Real> Target<'a, T> {
+    fn new(slice: &'a mut [T], stride: usize) -> Self {
+        Self { start: slice.as_mut_ptr(), len: slice.len(), stride, slice: PhantomData }
+    }
+
+    /// Where the value number `at` is, of `count` values that can be reached from there.
+    fn pointer(&self, at: usize, count: usize) -> *mut T {
+        assert!(at <= self.len && count <= self.len - at, "{at} + {count} of {}", self.len);
+        // SAFETY: inside the slice or at its end.
+        unsafe { self.start.add(at) }
+    }
+
     /// Sets a part to `keep` times what is there plus `scale` times the same part of `a * b`.
     ///
     /// # Safety
@@ -77,7 +101,7 @@ impl<T: Real> Target<'_, T> {
         }
         assert_eq!(k, b.rows, "inner sizes of a product");
         assert!(a.in_bounds() && b.in_bounds() && columns[1] <= self.stride);
-        let out = self.data.pointer(rows[0] * self.stride + columns[0], (m - 1) * self.stride + n);
+        let out = self.pointer(rows[0] * self.stride + columns[0], (m - 1) * self.stride + n);
         // SAFETY: the assertions above show that every element addressed by (rows, columns, strides) of the two sources
         // lies inside its slice, `pointer` has shown the same for the destination. Sources are borrowed, the
         // destination is part of a slice that is borrowed mutably, so they do not overlap; and nobody else reaches it, as
@@ -114,7 +138,7 @@ impl<T: Real> Target<'_, T> {
     unsafe fn mirror(&self, Part { rows, columns }: Part) {
         const TILE: usize = 16;
         let n = self.stride;
-        let data = self.data.pointer(0, rows[1] * n);
+        let data = self.pointer(0, rows[1] * n);
         for row in (rows[0]..rows[1]).step_by(TILE) {
             for column in (columns[0]..columns[1]).step_by(TILE) {
                 for i in row..(row + TILE).min(rows[1]) {
@@ -130,14 +154,14 @@ impl<T: Real> Target<'_, T> {
 }
 
 /// `out = keep * out + scale * a * b`.
-fn multiply<T: Real>(crew: &Crew, out: &mut [T], keep: T, scale: T, a: View<T>, b: View<T>) {
+fn multiply<T: Real>(threads: Threads, out: &mut [T], keep: T, scale: T, a: View<T>, b: View<T>) {
     let (m, n) = (a.rows, b.columns);
     assert_eq!(out.len(), m * n, "result of {m} x {n}");
     // Small pieces can be shared out evenly, large ones are multiplied faster.
     let [down, along] = [if m <= 256 { 66 } else { 192 }, if n <= 256 { 64 } else { 128 }];
     let wide = n.div_ceil(along);
-    let target = Target { data: Shared::new(out), stride: n };
-    crew.each(m.div_ceil(down) * wide, |at| {
+    let target = Target::new(out, n);
+    threads.each((0..m.div_ceil(down) * wide).into_par_iter(), |at| {
         let part = Part { rows: piece_of(at / wide, down, m), columns: piece_of(at % wide, along, n) };
         // SAFETY: pieces do not overlap, and each is handed out once.
         unsafe { target.set(part, keep, scale, a, b) };
@@ -145,19 +169,19 @@ fn multiply<T: Real>(crew: &Crew, out: &mut [T], keep: T, scale: T, a: View<T>, 
 }
 
 /// `out = scale * a * b`.
-pub(crate) fn product<T: Real>(crew: &Crew, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
-    multiply(crew, out, T::ZERO, scale, a, b);
+pub(crate) fn product<T: Real>(threads: Threads, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
+    multiply(threads, out, T::ZERO, scale, a, b);
 }
 
 /// `out += scale * a * b`.
-pub(crate) fn add_product<T: Real>(crew: &Crew, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
-    multiply(crew, out, T::ONE, scale, a, b);
+pub(crate) fn add_product<T: Real>(threads: Threads, out: &mut [T], scale: T, a: View<T>, b: View<T>) {
+    multiply(threads, out, T::ONE, scale, a, b);
 }
 
 /// `out = a * b` for each of some products of n x n whose results are known to be symmetric: only blocks on and below the
 /// diagonal are computed, the rest is mirrored. Exactly symmetric whatever the rounding.
 pub(crate) fn symmetric_products<T: Real, const K: usize>(
-    crew: &Crew,
+    threads: Threads,
     n: usize,
     products: [(&mut [T], View<T>, View<T>); K],
 ) {
@@ -166,10 +190,10 @@ pub(crate) fn symmetric_products<T: Real, const K: usize>(
     let blocks = n.div_ceil(size);
     let products = products.map(|(out, a, b)| {
         assert!(out.len() == n * n && a.rows == n && b.columns == n, "symmetric result of {n} x {n}");
-        (Target { data: Shared::new(out), stride: n }, a, b)
+        (Target::new(out, n), a, b)
     });
     let each = blocks * (blocks + 1) / 2;
-    crew.each(each * K, |at| {
+    threads.each((0..each * K).into_par_iter(), |at| {
         let (target, a, b) = &products[at / each];
         let (row, column) = below_diagonal(at % each);
         let part = Part { rows: piece_of(row, size, n), columns: piece_of(column, size, n) };
@@ -182,8 +206,8 @@ pub(crate) fn symmetric_products<T: Real, const K: usize>(
 }
 
 /// One [`symmetric_products`].
-pub(crate) fn symmetric_product<T: Real>(crew: &Crew, out: &mut [T], a: View<T>, b: View<T>) {
-    symmetric_products(crew, a.rows, [(out, a, b)]);
+pub(crate) fn symmetric_product<T: Real>(threads: Threads, out: &mut [T], a: View<T>, b: View<T>) {
+    symmetric_products(threads, a.rows, [(out, a, b)]);
 }
 
 /// Row and column of the `at`-th block on or below the diagonal, row after row.
@@ -202,16 +226,16 @@ mod tests {
 
     #[test]
     fn a_symmetric_product_equals_the_plain_product() {
-        let crew = Crew::for_work(usize::MAX);
+        let threads = Threads::for_work(usize::MAX);
         for n in [1, 31, 33, 48, 49, 96, 255, 256, 257, 600] {
             let k = 7;
             let x = numbers(n * k);
             let view = View::new(&x, n, k);
             let (mut plain, mut symmetric) = (vec![0.0; n * n], vec![f64::NAN; n * n]);
             let mut second = symmetric.clone();
-            product(&crew, &mut plain, 1.0, view, view.transposed());
+            product(threads, &mut plain, 1.0, view, view.transposed());
             let of_x = (view, view.transposed());
-            symmetric_products(&crew, n, [(&mut symmetric, of_x.0, of_x.1), (&mut second, of_x.0, of_x.1)]);
+            symmetric_products(threads, n, [(&mut symmetric, of_x.0, of_x.1), (&mut second, of_x.0, of_x.1)]);
             assert_eq!(symmetric, second);
             for i in 0..n {
                 for j in 0..n {
@@ -226,13 +250,13 @@ mod tests {
 
     #[test]
     fn products_in_pieces_equal_their_literal_sums() {
-        let crew = Crew::for_work(usize::MAX);
+        let threads = Threads::for_work(usize::MAX);
         for (m, n, k) in [(1, 1, 1), (65, 3, 2), (66, 64, 5), (67, 65, 5), (257, 129, 3), (400, 300, 2)] {
             let (a, b) = (numbers(m * k), numbers(n * k));
             let (left, right) = (View::new(&a, m, k), View::new(&b, n, k).transposed());
             let (mut out, mut added) = (vec![f64::NAN; m * n], vec![1.0; m * n]);
-            product(&crew, &mut out, 2.0, left, right);
-            add_product(&crew, &mut added, 2.0, left, right);
+            product(threads, &mut out, 2.0, left, right);
+            add_product(threads, &mut added, 2.0, left, right);
             for (at, (out, added)) in out.iter().zip(&added).enumerate() {
                 let literal: f64 = (0..k).map(|c| 2.0 * a[at / n * k + c] * b[at % n * k + c]).sum();
                 assert!((out - literal).abs() < 1e-12 && (added - literal - 1.0).abs() < 1e-12);
@@ -249,5 +273,11 @@ mod tests {
             }
             at += row + 1;
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "3 + 3 of 5")]
+    fn no_part_reaches_beyond_its_matrix() {
+        Target::new(&mut [0.0; 5], 5).pointer(3, 3);
     }
 }

@@ -1,6 +1,7 @@
 //! Row-by-row loops over matrices with a row per sample.
 
-use crate::crew::{Crew, Shared, piece_of};
+use crate::threads::Threads;
+use rayon::prelude::*;
 
 /// Rows of a piece of work.
 const PIECE: usize = 16;
@@ -21,24 +22,19 @@ pub(crate) fn pairs_of(rows: &[Row]) -> (f64, usize) {
 /// call, so the result does not depend on the number of threads.
 #[inline(always)]
 pub(crate) fn for_rows<T: Send, V: Send>(
-    crew: &Crew,
+    threads: Threads,
     matrix: &mut [T],
     values: &mut [V],
     width: usize,
-    visit: impl Fn(usize, &mut [T], &mut V) + Sync,
+    visit: impl Fn(usize, &mut [T], &mut V) + Send + Sync,
 ) {
     if width == 0 {
         return;
     }
-    let count = (matrix.len() / width).min(values.len());
-    let (matrix, values) = (Shared::new(matrix), Shared::new(values));
-    crew.each(count.div_ceil(PIECE), |piece| {
-        let [from, to] = piece_of(piece, PIECE, count);
-        // SAFETY: pieces are different rows, and each is handed out once.
-        let (rows, values) =
-            unsafe { (matrix.part(from * width, (to - from) * width), values.part(from, to - from)) };
+    let pieces = matrix.par_chunks_mut(PIECE * width).zip(values.par_chunks_mut(PIECE)).enumerate();
+    threads.each(pieces, |(piece, (rows, values))| {
         for (i, (row, value)) in rows.chunks_exact_mut(width).zip(values).enumerate() {
-            visit(from + i, row, value);
+            visit(piece * PIECE + i, row, value);
         }
     });
 }

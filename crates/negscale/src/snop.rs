@@ -22,11 +22,11 @@
 //! rounding have no direction and count for nothing.
 
 use crate::Real;
-use crate::crew::Crew;
 use crate::pairs::Batch;
 use crate::product::{View, product, symmetric_product, symmetric_products};
 use crate::real::{total, walk};
 use crate::rows::{Row, for_rows, pairs_of};
+use crate::threads::Threads;
 use negscale_cpu::for_this_cpu;
 
 /// Smallest squared distance that a direction is divided by.
@@ -96,7 +96,7 @@ pub(crate) fn global<T: Real>(
     buffers: &mut Buffers<T>,
     rows: &mut [Row],
 ) -> Global {
-    let Batch { crew, gram, b, .. } = batch;
+    let Batch { threads, gram, b, .. } = batch;
     buffers.laplacian.resize(b * b, T::ZERO);
     buffers.k.resize(b * b, T::ZERO);
     read_diagonal(gram, b, &mut buffers.diagonal);
@@ -105,13 +105,13 @@ pub(crate) fn global<T: Real>(
         None => by_gram(batch, gamma, buffers, rows),
         Some(features) => {
             gamma.fill(T::ZERO);
-            by_features(crew, features, b, scale, buffers);
+            by_features(threads, features, b, scale, buffers);
         }
     }
 
     let Buffers { laplacian, k, diagonal, .. } = buffers;
     read_diagonal(k, b, diagonal);
-    let square = bend(crew, laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
+    let square = bend(threads, laplacian, k, diagonal, T::of(2.0 * scale), gamma, rows);
     Global { square, trace, identical }
 }
 
@@ -123,8 +123,8 @@ fn read_diagonal<T: Real>(matrix: &[T], b: usize, diagonal: &mut Vec<T>) {
 for_this_cpu! {
     /// L; returns tr S and the number of pairs without a direction.
     fn weigh<T: Real>(batch: Batch<T>, diagonal: &[T], laplacian: &mut [T], rows: &mut [Row]) -> (f64, usize) {
-        let Batch { crew, gram, b, pairs } = batch;
-        for_rows(crew, laplacian, rows, b, |i, row, out| {
+        let Batch { threads, gram, b, pairs } = batch;
+        for_rows(threads, laplacian, rows, b, |i, row, out| {
             let (cosines, unrelated, gjj) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b], &diagonal[..b]);
             let (gii, row) = (gjj[i], &mut row[..b]);
             let [degree, lengths] = walk(row, [cosines, unrelated, gjj], |_, gij, unrelated, gjj| {
@@ -142,10 +142,10 @@ for_this_cpu! {
 for_this_cpu! {
     /// Turns LGL in `gamma` into `twice` (LGL - L_q). Returns the sum of $W_{ij} U_{ij}$ over pairs, which is
     /// $\mathrm{tr}(LK) = \lVert S\rVert_F^2$: all its terms are positive, so it loses no digits.
-    fn bend<T: Real>(crew: &Crew, laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) -> f64 {
+    fn bend<T: Real>(threads: Threads, laplacian: &[T], k: &[T], diagonal: &[T], twice: T, gamma: &mut [T], rows: &mut [Row]) -> f64 {
         let b = diagonal.len();
         let floored = T::ONE / T::of(FLOOR);
-        for_rows(crew, gamma, rows, b, |i, row, out| {
+        for_rows(threads, gamma, rows, b, |i, row, out| {
             let (l, k, kjj) = (&laplacian[i * b..][..b], &k[i * b..][..b], &diagonal[..b]);
             let (kii, row) = (kjj[i], &mut row[..b]);
             let own = row[i];
@@ -166,19 +166,25 @@ for_this_cpu! {
 
 /// LGL into `gamma` and K into its buffer, from the Gram matrix.
 fn by_gram<T: Real>(batch: Batch<T>, gamma: &mut [T], buffers: &mut Buffers<T>, rows: &mut [Row]) {
-    let Batch { crew, b, .. } = batch;
+    let Batch { threads, b, .. } = batch;
     let Buffers { laplacian, k, centred, l_times, means, .. } = buffers;
     centred.resize(b * b, T::ZERO);
     l_times.resize(b * b, T::ZERO);
     centre(batch, centred, means, rows);
     let (laplacian, gram) = (View::new(laplacian, b, b), View::new(centred, b, b));
-    product(crew, l_times, T::ONE, laplacian, gram);
+    product(threads, l_times, T::ONE, laplacian, gram);
     let lg = View::new(l_times, b, b);
-    symmetric_products(crew, b, [(gamma, lg, laplacian), (k, gram, lg)]);
+    symmetric_products(threads, b, [(gamma, lg, laplacian), (k, gram, lg)]);
 }
 
 /// K into its buffer and `scale` times $4LXS$ into the gradient, from the features.
-fn by_features<T: Real>(crew: &Crew, features: Features<T>, b: usize, scale: f64, buffers: &mut Buffers<T>) {
+fn by_features<T: Real>(
+    threads: Threads,
+    features: Features<T>,
+    b: usize,
+    scale: f64,
+    buffers: &mut Buffers<T>,
+) {
     let Features { unit, gradient } = features;
     let dim = unit.len() / b;
     let Buffers { laplacian, k, centred, l_times, s, xs, .. } = buffers;
@@ -188,13 +194,13 @@ fn by_features<T: Real>(crew: &Crew, features: Features<T>, b: usize, scale: f64
     s.resize(dim * dim, T::ZERO);
     centre_columns(unit, dim, &mut s[..dim], centred);
     let x = View::new(centred, b, dim);
-    product(crew, l_times, T::ONE, View::new(laplacian, b, b), x);
+    product(threads, l_times, T::ONE, View::new(laplacian, b, b), x);
     let lx = View::new(l_times, b, dim);
-    symmetric_product(crew, s, x.transposed(), lx);
+    symmetric_product(threads, s, x.transposed(), lx);
     let s = View::new(s, dim, dim);
-    product(crew, gradient, T::of(4.0 * scale), lx, s);
-    product(crew, xs, T::ONE, x, s);
-    symmetric_product(crew, k, View::new(xs, b, dim), x.transposed());
+    product(threads, gradient, T::of(4.0 * scale), lx, s);
+    product(threads, xs, T::ONE, x, s);
+    symmetric_product(threads, k, View::new(xs, b, dim), x.transposed());
 }
 
 for_this_cpu! {
@@ -217,12 +223,12 @@ for_this_cpu! {
     /// The Gram matrix of the features less their mean. L, K and U are the same for both, since $L1 = 0$, but in f32 the
     /// products lose far fewer digits when all cosines are near 1 (measured: a factor of 70 at a mean cosine of 0.98).
     fn centre<T: Real>(batch: Batch<T>, centred: &mut [T], means: &mut Vec<T>, rows: &mut [Row]) {
-        let Batch { crew, gram, b, .. } = batch;
+        let Batch { threads, gram, b, .. } = batch;
         means.resize(b, T::ZERO);
-        for_rows(crew, means, rows, 1, |i, mean, _| mean[0] = T::of(total(&gram[i * b..][..b]) / b as f64));
+        for_rows(threads, means, rows, 1, |i, mean, _| mean[0] = T::of(total(&gram[i * b..][..b]) / b as f64));
         let means = &means[..b];
         let mean = T::of(total(means) / b as f64);
-        for_rows(crew, centred, rows, b, |i, row, _| {
+        for_rows(threads, centred, rows, b, |i, row, _| {
             let offset = means[i] - mean;
             for ((out, &g), &column) in row.iter_mut().zip(&gram[i * b..]).zip(means) {
                 *out = (g - column) - offset;
@@ -240,9 +246,9 @@ for_this_cpu! {
         gamma: &mut [T],
         rows: &mut [Row],
     ) -> f64 {
-        let Batch { crew, gram, b, pairs } = batch;
+        let Batch { threads, gram, b, pairs } = batch;
         let scale = T::of(scale);
-        for_rows(crew, gamma, rows, b, |i, row, out| {
+        for_rows(threads, gamma, rows, b, |i, row, out| {
             let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
             let own = doubt[i];
             let [total] = walk(row, [cosines, unrelated, doubt], |gamma, g, unrelated, doubt| {

@@ -253,6 +253,24 @@ fn the_number_of_threads_changes_no_bit() {
 }
 
 #[test]
+fn evaluations_at_the_same_time_and_inside_each_others_pool_change_no_bit() {
+    use rayon::prelude::*;
+    let batch = Batch::random(300, 24, 10, 1);
+    let run = |_: usize| {
+        let mut w = Workspace::new();
+        let r = plugin(Settings::default()).from_features(&batch.features, 24, &batch.tap(), &mut w).unwrap();
+        (r.value, r.gradient.to_vec())
+    };
+    let alone = run(0);
+    let in_one_pool: Vec<_> = (0..8).into_par_iter().map(run).collect();
+    let from_outside = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|at| scope.spawn(move || run(at))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(in_one_pool.iter().chain(&from_outside).all(|result| *result == alone));
+}
+
+#[test]
 fn normalising_inside_the_products_equals_normalising_first() {
     // Rectifying changes nothing where all is positive, but takes the other way.
     for (b, dim) in [(2, 3), (20, 31), (70, 90)] {

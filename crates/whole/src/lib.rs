@@ -47,11 +47,17 @@ pub fn write_whole(
     file.get_ref().sync_all()?;
     drop(file); // some systems do not rename open files
     part.publish(path)?;
-    // Best effort: the file is in its place, and systems that cannot open folders see to their names themselves.
-    if let Ok(folder) = File::open(folder_of(path)) {
-        let _ = folder.sync_all();
+    sync_folder(folder_of(path))
+}
+
+/// Makes the names in a folder outlive a power cut. Systems that do not open folders, and file systems that do not sync them, see
+/// to that themselves; who may write to a folder but not read it has to leave it to them.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    use ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(e) if matches!(e.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
+        done => done,
     }
-    Ok(())
 }
 
 /// Writes bytes as a file, whole or not at all.
@@ -121,6 +127,24 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // the first error is the one to tell
+        // What went wrong before is the error to tell; a part that stays hides nothing.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_an_error() {
+        let gone = std::env::temp_dir().join("negscale-whole-no-such-folder");
+        assert_eq!(sync_folder(&gone).map_err(|e| e.kind()), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_system_that_does_not_sync_folders_is_none() {
+        sync_folder(Path::new("/proc")).unwrap();
     }
 }

@@ -100,7 +100,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
                 let case = Case::new(batch, dim, classes);
                 for &form in &arguments.forms {
                     let cost = match form {
-                        Form::Closed => Ok(closed(plugin, &case, arguments.seconds)?),
+                        // In the thread pool, where training calls it too.
+                        Form::Closed => Ok(rayon::scope(|_| closed(plugin, &case, arguments.seconds))?),
                         Form::Literal => match too_much(plugin, &case, &arguments)? {
                             None => Ok(printed(plugin, &case, arguments.seconds)?),
                             Some(reason) => Err(reason),

@@ -29,6 +29,7 @@ use crate::{Activation, Window, stock};
 type Variable = FloatTensor<Autodiff<Flex>>;
 
 /// Runs `forward`, with a state for the backward pass if any parent is tracked.
+#[expect(clippy::expect_used, reason = "without a state the gradient would be lost in silence")]
 fn record<C, O, const N: usize>(
     op: O,
     parents: [NodeGuard; N],
@@ -39,10 +40,10 @@ where
     O: Backward<Flex, N>,
 {
     match op.prepare::<C>(parents).compute_bound().stateful() {
-        OpsKind::Tracked(prep) => match forward(true) {
-            (out, Some(state)) => prep.finish(state, out),
-            (out, None) => Autodiff::<Flex, C>::from_inner(out),
-        },
+        OpsKind::Tracked(prep) => {
+            let (out, state) = forward(true);
+            prep.finish(state.expect("an operation that is tracked keeps its state"), out)
+        }
         OpsKind::UnTracked(prep) => prep.finish(forward(false).0),
     }
 }

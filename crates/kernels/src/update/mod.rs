@@ -16,6 +16,7 @@
 mod passes;
 mod stock;
 
+use crate::rows::slice;
 use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Flex, TensorMetadata, backend_extension};
@@ -120,7 +121,7 @@ impl UpdateOps for Flex {
             return stock::plain::<Self>(param, grad, lr, weight_decay);
         }
         let grad = grad.to_contiguous();
-        passes::plain(writable(&mut param), readable(&grad), lr as f32, weight_decay as f32);
+        passes::plain(writable(&mut param), slice(&grad), lr as f32, weight_decay as f32);
         param
     }
 
@@ -134,7 +135,7 @@ impl UpdateOps for Flex {
             return stock::sgd::<Self>(param, grad, velocity, rule);
         }
         let grad = grad.to_contiguous();
-        passes::sgd(writable(&mut param), readable(&grad), writable(&mut velocity), rule);
+        passes::sgd(writable(&mut param), slice(&grad), writable(&mut velocity), rule);
         (param, velocity)
     }
 
@@ -150,7 +151,7 @@ impl UpdateOps for Flex {
         }
         let grad = grad.to_contiguous();
         let (p, m, s) = (writable(&mut param), writable(&mut first), writable(&mut second));
-        passes::adam(p, readable(&grad), m, s, rule);
+        passes::adam(p, slice(&grad), m, s, rule);
         (param, first, second)
     }
 
@@ -159,7 +160,7 @@ impl UpdateOps for Flex {
             return stock::blend::<Self>(a, b, t);
         }
         let b = b.to_contiguous();
-        passes::blend(writable(&mut a), readable(&b), t as f32);
+        passes::blend(writable(&mut a), slice(&b), t as f32);
         a
     }
 }
@@ -186,11 +187,6 @@ fn all_f32(tensors: &[&FlexTensor]) -> bool {
     tensors.iter().all(|tensor| tensor.dtype() == DType::F32)
 }
 
-/// The values of a tensor that is in order in memory and holds f32.
-fn readable(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice::<f32>().unwrap_or_default()
-}
-
 /// The values of a tensor, to be overwritten; it gets a buffer of its own if others hold the present one.
 fn writable(tensor: &mut FlexTensor) -> &mut [f32] {
     let mut counts = BUFFERS.get();
@@ -200,7 +196,7 @@ fn writable(tensor: &mut FlexTensor) -> &mut [f32] {
         start..end
     } else {
         counts.copied += 1;
-        let values = readable(&tensor.to_contiguous()).to_vec();
+        let values = slice(&tensor.to_contiguous()).to_vec();
         let all = 0..values.len();
         *tensor = FlexTensor::from_data(TensorData::new(values, tensor.shape()));
         all

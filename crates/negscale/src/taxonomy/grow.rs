@@ -27,6 +27,16 @@ impl Twig {
     pub(super) fn new(name: impl Into<String>, parent: Option<usize>, class: Option<usize>) -> Self {
         Self { name: name.into(), parent, class, ..Self::default() }
     }
+
+    /// Names it inside a message about another one.
+    pub(super) fn describe(&self) -> String {
+        let Self { name, line, class, .. } = self;
+        match (line, class) {
+            (Some(line), _) => format!("`{name}` in line {line}"),
+            (None, Some(class)) => format!("`{name}`, class {class}"),
+            (None, None) => format!("`{name}`"),
+        }
+    }
 }
 
 /// Shapes the twigs into the tree called `tree`, or says which of them breaks a rule.
@@ -101,16 +111,6 @@ impl Plot<'_> {
         Error::Tree { tree: self.tree.to_owned(), line: *line, node: Some(name.clone()), problem }
     }
 
-    /// Names a second twig inside a message.
-    fn describe(&self, twig: usize) -> String {
-        let Twig { name, line, class, .. } = &self.twigs[twig];
-        match (line, class) {
-            (Some(line), _) => format!("`{name}` in line {line}"),
-            (None, Some(class)) => format!("`{name}`, class {class}"),
-            (None, None) => format!("`{name}`"),
-        }
-    }
-
     fn only_root(&self) -> Result<usize> {
         let mut roots = (0..self.twigs.len()).filter(|&i| self.twigs[i].parent.is_none());
         match (roots.next(), roots.next()) {
@@ -120,7 +120,7 @@ impl Plot<'_> {
                 format!(
                     "a second root, after {}; a tree has one root, so give this node a parent (put both \
                      under a common root if need be)",
-                    self.describe(first)
+                    self.twigs[first].describe()
                 ),
             )),
             (None, _) if self.twigs.is_empty() => Err(Error::Tree {
@@ -152,7 +152,7 @@ impl Plot<'_> {
             if let Some(first) = seen.insert(twig.name.as_str(), i) {
                 let problem = format!(
                     "the name is taken already by {}; names must be unique, so rename one of them",
-                    self.describe(first)
+                    self.twigs[first].describe()
                 );
                 return Err(self.flaw(i, problem));
             }
@@ -160,13 +160,17 @@ impl Plot<'_> {
         Ok(())
     }
 
-    /// Which nodes form the circle that keeps them from the root.
+    /// Which nodes form the circle that keeps them from the root, given the others.
+    #[expect(
+        clippy::expect_used,
+        reason = "some node was not reached, and only the root, which was, has no parent"
+    )]
     fn circle(&self, reached: &[usize]) -> Error {
         let mut visits = vec![0_u8; self.twigs.len()];
         for &i in reached {
             visits[i] = 2;
         }
-        let mut at = visits.iter().position(|&count| count == 0).unwrap_or(0);
+        let mut at = visits.iter().position(|&count| count == 0).expect("a node that was not reached");
         let mut round = Vec::new();
         // The first lap ends up in the circle, the second one records it.
         while visits[at] < 2 {
@@ -174,9 +178,10 @@ impl Plot<'_> {
             if visits[at] == 2 {
                 round.push(at);
             }
-            at = self.twigs[at].parent.unwrap_or(at);
+            at = self.twigs[at].parent.expect("the parent of a node that was not reached");
         }
-        let start = round.iter().copied().min_by_key(|&i| (self.twigs[i].line, i)).unwrap_or(at);
+        let start =
+            round.iter().copied().min_by_key(|&i| (self.twigs[i].line, i)).expect("a node in the circle");
         let names = shortlist(round.iter().map(|&i| self.twigs[i].name.as_str()), 6);
         self.flaw(
             start,
@@ -196,7 +201,7 @@ impl Plot<'_> {
             {
                 let problem = format!(
                     "class index {class} is taken already by {}; every class needs an index of its own",
-                    self.describe(first)
+                    self.twigs[first].describe()
                 );
                 return Err(self.flaw(i, problem));
             }

@@ -55,8 +55,13 @@ impl Draft<'_> {
     fn add(&mut self, name: &str, parent: Option<usize>, line: usize) -> Result<usize> {
         if name.is_empty() {
             let problem = "a name is missing between two commas or beside a colon; remove the extra sign";
-            let near = parent.map(|parent| self.twigs[parent].name.clone()).unwrap_or_default();
-            return Err(self.flaw(Some(line), &near, problem));
+            let node = parent.map(|parent| self.twigs[parent].name.clone());
+            return Err(Error::Tree {
+                tree: self.tree.to_owned(),
+                line: Some(line),
+                node,
+                problem: problem.into(),
+            });
         }
         if let Some(parent) = parent {
             self.has_children[parent] = true;
@@ -197,10 +202,10 @@ impl Draft<'_> {
                 Some(first) => {
                     let first: &Twig = &self.twigs[first];
                     let problem = format!(
-                        "class `{}` stands in the tree already, in line {}; a class has one place, so \
-                         remove one of them",
+                        "class `{}` stands in the tree already, as {}; a class has one place, so remove \
+                         one of them",
                         class_names[class],
-                        first.line.unwrap_or_default()
+                        first.describe()
                     );
                     return Err(self.flaw(line, &name, problem));
                 }

@@ -14,7 +14,6 @@
 //! in any order. Only the root has an empty parent, only classes have an index.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use super::Taxonomy;
 use super::grow::{Twig, grow};
@@ -60,8 +59,7 @@ impl Taxonomy {
         for node in &self.nodes {
             let parent = node.parent.map_or("", |parent| &self.nodes[parent].name);
             let class = node.class.map(|class| class.to_string()).unwrap_or_default();
-            // Writing into a String cannot fail.
-            let _ = writeln!(text, "{}\t{parent}\t{}\t{class}", node.name, node.depth);
+            text += &format!("{}\t{parent}\t{}\t{class}\n", node.name, node.depth);
         }
         text
     }

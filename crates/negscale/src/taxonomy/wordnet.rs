@@ -203,12 +203,12 @@ impl Span {
             while let Some(synset) = at
                 && !self.parent.contains_key(&synset)
             {
-                let hypernyms =
-                    wordnet.get(&synset).map(|synset| synset.hypernyms.as_slice()).unwrap_or_default();
+                // All that lie above a class are in the file and have a depth, or there would have been an error above.
+                let hypernyms = &wordnet[&synset].hypernyms;
                 let parent = match several {
                     SeveralHypernyms::FirstListed => hypernyms.first(),
                     // Reversed because of equals max_by_key takes the last.
-                    SeveralHypernyms::LongestPath => hypernyms.iter().rev().max_by_key(|h| depth.get(h)),
+                    SeveralHypernyms::LongestPath => hypernyms.iter().rev().max_by_key(|h| depth[h]),
                 };
                 at = parent.copied();
                 self.parent.insert(synset, at);
@@ -231,7 +231,7 @@ impl Span {
             if let Some(Some(parent)) = self.parent.get(synset).copied()
                 && goes(&parent)
             {
-                let above = self.parent.get(&parent).copied().flatten();
+                let above = self.parent[&parent];
                 self.parent.insert(*synset, above);
             }
         }
@@ -246,7 +246,7 @@ impl Span {
     ) -> Vec<Twig> {
         let wish = |synset: &u32| match class_of.get(synset).and_then(|&class| class_names.get(class)) {
             Some(name) => name.clone(),
-            None => wordnet.get(synset).map(|synset| synset.word.clone()).unwrap_or_default(),
+            None => wordnet[synset].word.clone(),
         };
         let mut bearers: HashMap<String, (usize, usize)> = HashMap::new();
         for synset in &self.order {
@@ -262,14 +262,14 @@ impl Span {
         let twigs = self.order.iter().map(|synset| {
             let class = class_of.get(synset).copied();
             let mut name = wish(synset);
-            let (all, classes) = bearers.get(&name).copied().unwrap_or_default();
+            let (all, classes) = bearers[&name];
             let keeps_plain_name = all == 1 || class.is_some() && (given || classes == 1);
             if !keeps_plain_name || taken.contains(&name) && class.is_none() {
                 name = format!("{name} (n{synset:08})");
             }
             taken.insert(name.clone());
-            let parent = self.parent.get(synset).copied().flatten();
-            Twig::new(name, parent.and_then(|parent| place.get(&parent).copied()), class)
+            let parent = self.parent[synset];
+            Twig::new(name, parent.map(|parent| place[&parent]), class)
         });
         twigs.collect()
     }
@@ -290,9 +290,10 @@ fn longest_depths(
                 continue;
             }
             let Some(synset) = wordnet.get(&at) else {
-                let below = stack.last().and_then(|(below, _)| wordnet.get(below));
+                // The classes themselves are there: some synset below names this one.
+                let below = stack.last().map_or(class, |&(below, _)| below);
                 return Err(Error::WordNet {
-                    line: below.map_or(1, |synset| synset.line),
+                    line: wordnet[&below].line,
                     problem: format!(
                         "points to the hypernym {at:08}, which is not in the file; is the file cut off?"
                     ),
@@ -313,7 +314,7 @@ fn longest_depths(
                 stack.push((hypernym, 0));
             } else {
                 open.remove(&at);
-                let above = synset.hypernyms.iter().filter_map(|h| depth.get(h)).max();
+                let above = synset.hypernyms.iter().map(|h| depth[h]).max();
                 depth.insert(at, above.map_or(0, |above| above + 1));
             }
         }

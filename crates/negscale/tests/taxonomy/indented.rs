@@ -84,6 +84,12 @@ fn every_flaw_is_reported_with_its_line_and_node() {
     }
 }
 
+#[test]
+fn a_missing_name_with_nothing_above_it_blames_no_node() {
+    let error = read(", a\n", NO_NAMES).unwrap_err().to_string();
+    assert!(error.contains("line 1") && !error.contains("node"), "{error}");
+}
+
 proptest! {
     #[test]
     fn arbitrary_text_never_panics(text in any::<String>(), classes in prop::collection::vec(any::<String>(), 0..3)) {
