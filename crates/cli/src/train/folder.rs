@@ -30,8 +30,9 @@ const RESULTS: [&str; 4] = [SETTINGS, "metrics.jsonl", "tree.tsv", "results.json
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
 /// Files that a run writes beside those two folders.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     SETTINGS,
+    "skipped.csv",
     "metrics.jsonl",
     "ledger.parquet",
     "audit.csv",

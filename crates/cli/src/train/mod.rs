@@ -11,7 +11,8 @@ mod table;
 pub(crate) use finish::name;
 
 use crate::settings::Choices;
-use crate::source::tell_notes;
+use crate::source::open_to_learn;
+use crate::table::write_row;
 use anyhow::{Context, Result, bail};
 use finish::Summary;
 use folder::Folder;
@@ -121,10 +122,7 @@ pub(crate) struct Done {
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
-    let splits = layers.data()?.open()?;
-    if !arguments.quiet {
-        tell_notes(&splits);
-    }
+    let splits = open_to_learn(&layers.data()?, arguments.quiet)?;
     let recipe = layers.resolve_for(&splits.train)?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,
@@ -191,6 +189,7 @@ fn train_all(
     }
     let folder = Folder::open(verb, place, &recipe, &material, fresh)?;
     screen.open(&recipe, &material, &folder);
+    write_left_out(&folder, &material.splits)?;
     let trained = train(&recipe, &material, &folder, habits, &mut screen, &signals)?;
     let summary = finish::write_all(&folder, &recipe, &material, &trained, keep)?;
     let baseline = match recipe.of_baseline() {
@@ -216,6 +215,20 @@ fn train_all(
         folder.slim()?;
     }
     Ok(Done { recipe, material, folder, trained, summary, baseline, screen })
+}
+
+/// Lists the items that were left out because they cannot be read.
+fn write_left_out(folder: &Folder, splits: &Splits) -> Result<()> {
+    if splits.left_out.is_empty() {
+        return Ok(());
+    }
+    let mut table = csv::Writer::from_writer(Vec::new());
+    write_row(&mut table, ["path", "reason"])?;
+    for failure in &splits.left_out {
+        write_row(&mut table, [&failure.place(), &failure.reason])?;
+    }
+    let bytes = table.into_inner().context("cannot list what was left out")?;
+    folder::write(&folder.file("skipped.csv"), &bytes)
 }
 
 /// Trains one run to its end, or to where it is told to stop.

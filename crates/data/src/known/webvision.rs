@@ -52,6 +52,7 @@ pub fn mini(folder: &Path) -> Result<Splits> {
             .map(|place| ilsvrc12(place))
             .transpose()?,
         notes: Vec::new(),
+        left_out: Vec::new(),
     })
 }
 
