@@ -56,7 +56,7 @@ pub enum Data {
 pub fn run(what: Data) -> Result<()> {
     match what {
         Data::List { place, json } => {
-            let listing = catalogue::list(&place.folders());
+            let listing = catalogue::list(&place.to_read()?);
             if json { say!("{}", serde_json::to_string(&listing)?) } else { say_part!("{listing}") }
         }
         Data::Get { name, place, quiet } => {

@@ -1,6 +1,6 @@
 //! `negscale eval`: how well a trained model meets the labels of some data.
 
-use crate::source::{Own, Place, Split, choose, open_data};
+use crate::source::{Own, Place, Split, check_readable, choose, open_data};
 use crate::table::write_row;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
@@ -42,6 +42,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { model, data, split, place, own, csv, json } = arguments;
     let model = Model::load(model, &Device::flex())?;
     let dataset = choose(open_data(&data, &place, &own)?, split)?;
+    check_readable(&dataset, &own)?;
     let evaluation = model.evaluate(&dataset, 0)?;
     if let Some(path) = &csv {
         write_whole(path, |file| write_matrix(file, &evaluation, model.classes()))

@@ -1,6 +1,6 @@
 //! `negscale predict`: what a trained model takes items for. No labels are needed.
 
-use crate::source::{Own, Place, Split, open_items};
+use crate::source::{Own, Place, Split, check_readable, open_items};
 use crate::table::write_row;
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
@@ -44,6 +44,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         bail!("--top {top}: must be from 1 to {}, the number of the model's classes", model.classes().len());
     }
     let dataset = open_items(&data, split, &place, &own)?;
+    check_readable(&dataset, &own)?;
     let Some(path) = out else {
         return write(std::io::stdout().lock(), &model, &dataset, top);
     };

@@ -100,6 +100,9 @@ impl Choices {
                 layers = layers.with_flag(flag, key, number)?;
             }
         }
+        if self.own.skip_unreadable {
+            layers = layers.with_flag("--skip-unreadable", "skip_unreadable", true)?;
+        }
         Ok(layers)
     }
 }

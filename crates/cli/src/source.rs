@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use negscale_data::folders::Folders;
 use negscale_data::own::{self, OwnOptions};
 use negscale_data::{Dataset, NoiseContext, Splits, known, open};
+use negscale_learn::recipe::DataSettings;
 use std::path::PathBuf;
 
 /// Where data is looked for.
@@ -18,6 +19,11 @@ impl Place {
     /// The folders, in the order in which they are looked in.
     pub fn folders(&self) -> Folders {
         Folders::of_process(self.data_dir.as_deref())
+    }
+
+    /// The same to read from: the folder that was named must be there.
+    pub fn to_read(&self) -> Result<Folders> {
+        Ok(Folders::to_read(self.data_dir.as_deref())?)
     }
 
     /// The same for noise that is read from tables.
@@ -47,6 +53,9 @@ pub struct Own {
     /// File of class names, one a line.
     #[arg(long, value_name = "FILE")]
     pub class_names: Option<PathBuf>,
+    /// Leave out pictures that cannot be read, instead of refusing all.
+    #[arg(long)]
+    pub skip_unreadable: bool,
 }
 
 impl Own {
@@ -58,6 +67,7 @@ impl Own {
             test: self.test.clone(),
             test_labels: self.test_labels.clone(),
             class_names: self.class_names.clone(),
+            skip_unreadable: self.skip_unreadable,
             ..OwnOptions::default()
         }
     }
@@ -65,7 +75,31 @@ impl Own {
 
 /// Opens a known set or the user's own.
 pub fn open_data(what: &str, place: &Place, own: &Own) -> Result<Splits> {
-    Ok(open(what, &place.folders(), &own.options())?)
+    let splits = open(what, &place.to_read()?, &own.options())?;
+    tell_notes(&splits);
+    Ok(splits)
+}
+
+/// Opens the data of a run. Pictures that cannot be read are refused here, before anything is made, unless they are to be left out.
+pub fn open_to_learn(settings: &DataSettings, quiet: bool) -> Result<Splits> {
+    let splits = settings.open()?;
+    if !quiet {
+        tell_notes(&splits);
+    }
+    if !settings.own.skip_unreadable {
+        splits.check_readable()?;
+    }
+    Ok(splits)
+}
+
+/// Refuses pictures that cannot be read, all at once; those that are to be left out are no longer there.
+pub fn check_readable(dataset: &Dataset, own: &Own) -> Result<()> {
+    if own.skip_unreadable { Ok(()) } else { Ok(Splits::new(dataset.clone(), None).check_readable()?) }
+}
+
+/// Says what a person should know of how the data was read.
+pub fn tell_notes(splits: &Splits) {
+    splits.notes.iter().for_each(|note| eprintln!("note: {note}"));
 }
 
 /// A part of a data set.
@@ -81,7 +115,7 @@ pub enum Split {
 
 /// The part asked for; unasked the test part, or all there is where there is none.
 pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
-    let Splits { train, test, second_test } = splits;
+    let Splits { train, test, second_test, .. } = splits;
     match split {
         None => Ok(test.unwrap_or(train)),
         Some(Split::Train) => Ok(train),
@@ -97,7 +131,9 @@ pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
 pub fn open_items(what: &str, split: Option<Split>, place: &Place, own: &Own) -> Result<Dataset> {
     let path = std::path::Path::new(what);
     if split.is_none() && !known::is_known(what) && path.exists() {
-        return Ok(own::open_items(path, &own.options())?);
+        let items = own::open_items(path, &own.options())?;
+        tell_notes(&items);
+        return Ok(items.train);
     }
     choose(open_data(what, place, own)?, split)
 }

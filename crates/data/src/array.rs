@@ -102,7 +102,8 @@ impl Element {
             }
             Kind::Text => {
                 let end = bytes.iter().rposition(|&b| b != 0).map_or(0, |at| at + 1);
-                std::str::from_utf8(&bytes[..end]).ok().map(str::to_owned)
+                // Copied before it is checked: the bytes may be those of a file that changes.
+                String::from_utf8(bytes[..end].to_vec()).ok()
             }
             Kind::Unicode => {
                 let one = Element { kind: Kind::Unsigned, size: 4, ..self };
@@ -194,12 +195,11 @@ impl Array {
         let label = |row| {
             let at = size * if self.fortran { column * rows + row } else { row * columns + column };
             let bytes = &self.block.as_ref()[at..at + size];
-            let number = match self.element.kind {
-                Kind::Signed => u32::try_from(self.element.signed(bytes)),
-                _ => u32::try_from(self.element.bits(bytes)),
+            let label = match self.element.kind {
+                Kind::Signed => i128::from(self.element.signed(bytes)),
+                _ => i128::from(self.element.bits(bytes)),
             };
-            number.ok().filter(|&label| (label as usize) < classes).ok_or_else(|| {
-                let label = self.element.word(bytes).unwrap_or_default();
+            u32::try_from(label).ok().filter(|&label| (label as usize) < classes).ok_or_else(|| {
                 let problem = format!(
                     "label {label} in column {column} names no class: there are {classes}, numbered from 0"
                 );

@@ -31,7 +31,8 @@ impl Block {
     }
 
     fn of_file(file: &File, path: &Path) -> Result<Self> {
-        // SAFETY: the map is only ever read, as bytes in which every pattern is valid. That another program shortens the
+        // SAFETY: the map is only ever read, as bytes in which every pattern is valid; text and headers are copied before they are
+        // parsed, so that nothing that was checked can change afterwards. That another program shortens the
         // file meanwhile cannot be ruled out by any reader that maps; then the system ends the process, nothing worse.
         let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
         Ok(Self { range: 0..map.len(), owner: Arc::new(map) })
@@ -44,6 +45,12 @@ impl Block {
         }
         let start = self.range.start + range.start;
         Some(Self { owner: self.owner.clone(), range: start..start + range.len() })
+    }
+
+    /// A copy of the first `count` bytes, or of all if there are fewer. For whatever is checked first and used afterwards, text above
+    /// all: another process may rewrite a mapped file between the two.
+    pub fn head(&self, count: usize) -> Vec<u8> {
+        self[..count.min(self.len())].to_vec()
     }
 
     /// Number of bytes.
@@ -136,6 +143,15 @@ mod tests {
             assert_eq!(block.len(), rows * 8192);
             assert!((0..rows).all(|i| block.as_ref()[i * 8192] == i as u8));
         }
+    }
+
+    #[test]
+    fn the_head_of_a_block_is_a_copy_and_no_longer_than_the_block() {
+        let block = Block::from(vec![1, 2, 3]);
+        assert_eq!(block.head(2), [1, 2]);
+        assert_eq!(block.head(9), [1, 2, 3]);
+        let copy = block.head(2);
+        assert_ne!(copy.as_ptr(), block.as_ptr());
     }
 
     #[test]

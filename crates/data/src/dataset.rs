@@ -1,6 +1,7 @@
 //! What every format becomes.
 
 use crate::draw::{Draw, Purpose};
+use crate::readable::Failure;
 use crate::{Error, Image, Result, Shape};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -63,6 +64,15 @@ impl Items {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The chosen ones, all of which must be there, in the order chosen.
+    pub(crate) fn subset(&self, chosen: &[usize]) -> Self {
+        let chosen = chosen.into();
+        match self {
+            Items::Images(store) => Items::Images(Arc::new(Chosen { store: store.clone(), chosen })),
+            Items::Features(store) => Items::Features(Arc::new(Chosen { store: store.clone(), chosen })),
+        }
     }
 }
 
@@ -169,16 +179,8 @@ impl Dataset {
             return Err(Error::Labels { dataset: self.name.clone(), problem });
         }
         let pick = |labels: &[u32]| chosen.iter().map(|&i| labels[i]).collect();
-        let chosen: Arc<[usize]> = chosen.into();
-        let items = match &self.items {
-            Items::Images(store) => {
-                Items::Images(Arc::new(Chosen { store: store.clone(), chosen: chosen.clone() }))
-            }
-            Items::Features(store) => {
-                Items::Features(Arc::new(Chosen { store: store.clone(), chosen: chosen.clone() }))
-            }
-        };
         let truth = self.truth.as_deref().map(pick);
+        let items = self.items.subset(chosen);
         Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)
     }
 
@@ -269,6 +271,17 @@ pub struct Splits {
     pub test: Option<Dataset>,
     /// A second test set, such as ILSVRC12's validation images for mini-WebVision.
     pub second_test: Option<Dataset>,
+    /// What a person should know of how the data was read: files passed over, for instance. A sentence each.
+    pub notes: Vec<String>,
+    /// Items that cannot be read and were left out, as was asked for.
+    pub left_out: Vec<Failure>,
+}
+
+impl Splits {
+    /// Data with its test part, and nothing to say about it.
+    pub fn new(train: Dataset, test: Option<Dataset>) -> Self {
+        Self { train, test, second_test: None, notes: Vec::new(), left_out: Vec::new() }
+    }
 }
 
 #[cfg(test)]

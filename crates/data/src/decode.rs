@@ -4,7 +4,7 @@
 //! checked against [`MAX_PIXELS`] before any pixel is allocated, so a small file that claims to be huge costs nothing.
 
 use crate::{Error, Image, Result, Shape};
-use ::image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits};
+use ::image::{ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -42,6 +42,9 @@ pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {
     if reader.format().is_none() {
         return Err(broken("not a picture that can be read: JPEG, PNG and WebP can".into()));
     }
+    if reader.format() == Some(ImageFormat::Jpeg) && !has_end_of_jpeg(bytes) {
+        return Err(broken("the picture is cut off or damaged: its end is missing".into()));
+    }
     let unreadable = |e: ::image::ImageError| broken(format!("the picture cannot be decoded: {e}"));
     let decoder = reader.into_decoder().map_err(unreadable)?;
     let (width, height) = decoder.dimensions();
@@ -62,10 +65,31 @@ pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {
     Ok(Image { shape: Shape { width: width as usize, height: height as usize, channels }, pixels })
 }
 
+/// Whether a JPEG goes on to its end marker. The decoder makes up for what is missing by grey, and its strict mode refuses much that
+/// is only unusual, such as stray bytes between segments.
+fn has_end_of_jpeg(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|&byte| byte == 0xFF) {
+        rest = &rest[at + 1..];
+        match rest {
+            [0xD9, ..] => return true,
+            // Filling, a byte of pixels that is 0xFF, and marks without content.
+            [0xFF | 0x00 | 0x01 | 0xD0..=0xD8, ..] => {}
+            // A segment says its length and may hold a small picture with an end of its own.
+            [_, high, low, ..] => {
+                let length = 1 + usize::from(u16::from_be_bytes([*high, *low]));
+                rest = rest.get(length..).unwrap_or_default();
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::image::{GrayImage, ImageFormat, Rgb, RgbImage, RgbaImage};
+    use ::image::{GrayImage, Rgb, RgbImage, RgbaImage};
     use proptest::prelude::*;
 
     fn encoded(picture: DynamicImage, format: ImageFormat) -> Vec<u8> {
@@ -135,6 +159,38 @@ mod tests {
         for bytes in [&[][..], b"hello, this is text", &whole[..whole.len() / 2]] {
             assert!(decode(Path::new("x/y.png"), bytes).unwrap_err().to_string().contains("x/y.png"));
         }
+    }
+
+    #[test]
+    fn a_picture_that_is_cut_off_anywhere_is_unreadable_in_all_three_formats() {
+        let busy = RgbImage::from_fn(64, 48, |x, y| Rgb([(x * y) as u8, (7 * x) as u8, (x ^ y) as u8]));
+        for format in [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::WebP] {
+            let whole = encoded(busy.clone().into(), format);
+            decoded(&whole);
+            for percent in [20, 50, 80, 95] {
+                let cut = decode(Path::new("cut"), &whole[..whole.len() * percent / 100]);
+                assert!(cut.is_err(), "{format:?} cut at {percent} %");
+            }
+        }
+    }
+
+    #[test]
+    fn a_jpeg_with_a_small_picture_inside_stray_bytes_and_a_tail_is_whole_and_its_half_is_not() {
+        let busy = RgbImage::from_fn(64, 48, |x, y| Rgb([(x * y) as u8, (7 * x) as u8, (x ^ y) as u8]));
+        let plain = encoded(busy.into(), ImageFormat::Jpeg);
+        // An application segment that holds a whole JPEG, as cameras write it.
+        let inner = encoded(RgbImage::new(8, 8).into(), ImageFormat::Jpeg);
+        let length = (inner.len() as u16 + 2).to_be_bytes();
+        let mut bytes = [&plain[..2], &[0xFF, 0xE1], &length, &inner, &plain[2..]].concat();
+        let whole = bytes.len();
+        bytes.extend(b"a tail of bytes that are not the picture's");
+        assert_eq!(decoded(&bytes).pixels, decoded(&plain).pixels);
+        let error = decode(Path::new("half.jpg"), &bytes[..whole / 2]).unwrap_err().to_string();
+        assert!(error.contains("half.jpg") && error.contains("cut off"), "{error}");
+        // After the first segment, whose length stands in its third and fourth byte.
+        let end = 4 + usize::from(u16::from_be_bytes([plain[4], plain[5]]));
+        let stray = [&plain[..end], &[1, 2, 3, 4, 5, 6], &plain[end..]].concat();
+        assert_eq!(decode(Path::new("stray.jpg"), &stray).map(|image| image.shape.width).ok(), Some(64));
     }
 
     proptest! {

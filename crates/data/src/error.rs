@@ -1,5 +1,9 @@
 //! What can go wrong, each message saying what, where and what to do about it.
+//!
+//! Messages are complete: what lies beneath (the system's words, for instance) stands in them. So it is no `source` as well,
+//! which whoever prints the chain of sources would print a second time; `r#source` keeps a field from being taken for one.
 
+use crate::readable::Failure;
 use std::path::{Path, PathBuf};
 
 /// Result with this crate's [`Error`].
@@ -15,7 +19,7 @@ pub enum Error {
         /// Which file or folder.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// A file does not hold what its format promises.
     #[error("{}{}: {problem}", path.display(), place.as_deref().map(|p| format!(", {p}")).unwrap_or_default())]
@@ -44,7 +48,7 @@ pub enum Error {
         looked_for: String,
     },
     /// An item that cannot be read.
-    #[error("data set `{dataset}`, item {item}{}: {source}", origin.as_deref().map(|o| format!(" ({o})")).unwrap_or_default())]
+    #[error("data set `{dataset}`, item {item}{}: {source}", place_unless_said(origin, source))]
     Item {
         /// Name of the data set.
         dataset: String,
@@ -53,7 +57,15 @@ pub enum Error {
         /// Where it came from, if that is known.
         origin: Option<String>,
         /// What went wrong.
-        source: Box<Error>,
+        r#source: Box<Error>,
+    },
+    /// Pictures that cannot be read.
+    #[error("{}", crate::readable::tell(failures, *items))]
+    Unreadable {
+        /// All of them.
+        failures: Vec<Failure>,
+        /// How many pictures there are.
+        items: usize,
     },
     /// The program itself failed while it read items: a panic, caught.
     #[error("data set `{dataset}`, {place}: failed inside the program: this is a defect, please report it")]
@@ -95,10 +107,26 @@ pub enum Error {
     },
 }
 
+/// The place in brackets, where the message that follows does not begin with it.
+fn place_unless_said(place: &Option<String>, message: &Error) -> String {
+    let message = message.to_string();
+    place.iter().filter(|place| !message.starts_with(*place)).map(|place| format!(" ({place})")).collect()
+}
+
 impl Error {
     /// A system error at a path.
     pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Self::Io { path: path.as_ref().to_owned(), source }
+    }
+
+    /// What is wrong, without the file's name in front.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Io { source, .. } => source.to_string(),
+            Self::Format { place: None, problem, .. } => problem.clone(),
+            Self::Format { place: Some(place), problem, .. } => format!("{place}: {problem}"),
+            other => other.to_string(),
+        }
     }
 
     /// A broken file.

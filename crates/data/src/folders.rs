@@ -45,6 +45,17 @@ impl Folders {
         Self::arrange(flag, std::env::var_os(VARIABLE).as_deref(), platform.as_deref())
     }
 
+    /// The same to read from: the flag's folder must be there.
+    pub fn to_read(flag: Option<&Path>) -> Result<Self> {
+        match flag {
+            Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+                let problem = "there is no such folder, and --data-dir (in a recipe: data_dir) must name one";
+                Err(Error::format(folder, None, problem))
+            }
+            _ => Ok(Self::of_process(flag)),
+        }
+    }
+
     /// Folders to look in, the first to be preferred.
     pub fn looked_in(&self) -> &[PathBuf] {
         &self.looked_in
@@ -80,6 +91,14 @@ mod tests {
             Folders::arrange(Some(Path::new("flag")), Some(&list(&["b", "a"])), Some(Path::new("home")));
         assert_eq!(folders.looked_in(), ["flag", "b", "a", "home"].map(PathBuf::from));
         assert_eq!(folders.cache().unwrap(), Path::new("flag"));
+    }
+
+    #[test]
+    fn a_folder_to_read_from_that_is_not_there_is_an_error_that_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Folders::to_read(Some(folder.path())).is_ok() && Folders::to_read(None).is_ok());
+        let error = Folders::to_read(Some(&folder.path().join("absent"))).unwrap_err().to_string();
+        assert!(error.contains("absent") && error.contains("--data-dir"), "{error}");
     }
 
     #[test]

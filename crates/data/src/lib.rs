@@ -17,10 +17,12 @@ pub mod image;
 pub mod inspect;
 pub mod known;
 pub mod loader;
+pub mod nearest;
 pub mod noise;
 pub mod npy;
 mod open;
 pub mod own;
+pub mod readable;
 pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};

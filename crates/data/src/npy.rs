@@ -37,9 +37,10 @@ pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Array> {
 }
 
 pub(crate) fn read(path: &Path, place: Option<String>, block: Block) -> Result<Array> {
-    let header =
-        Header::parse(block.as_ref()).map_err(|problem| Error::format(path, place.clone(), problem))?;
-    let numbers = block.part(header.start..block.len()).unwrap_or_else(|| Vec::new().into());
+    let wrong = |problem: String| Error::format(path, place.clone(), problem);
+    let header = Header::parse(&block.head(PREFIX + MAX_HEADER)).map_err(wrong)?;
+    let numbers = block.part(header.start..block.len());
+    let numbers = numbers.ok_or_else(|| wrong("the file ends before its header does".into()))?;
     Array::new(path, place, numbers, header.element, header.shape, header.fortran)
 }
 
@@ -217,6 +218,34 @@ pub(crate) mod tests {
 
     fn error(bytes: Vec<u8>) -> String {
         from_bytes(Path::new("x.npy"), bytes).and_then(Array::into_features).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_whose_header_another_process_rewrites_is_read_or_refused_but_never_mixed() {
+        use std::io::{Seek, SeekFrom, Write};
+        use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.npy");
+        let (good, done) = (npy("'<f4'", "False", "(2, 3)", &[0; 24]), AtomicBool::new(false));
+        std::fs::write(&path, &good).unwrap();
+        // The same length in bytes, with characters of two bytes and with what is no text at all.
+        let texts = ["'<f4é", "'\u{e9}\u{e9}'"].map(|text| text.as_bytes().to_vec());
+        let others = texts.into_iter().chain([vec![0xFF; 5], good[21..26].to_vec()]).collect::<Vec<_>>();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+                for bytes in others.iter().cycle().take_while(|_| !done.load(Relaxed)) {
+                    file.seek(SeekFrom::Start(21)).unwrap();
+                    file.write_all(bytes).unwrap();
+                }
+            });
+            for _ in 0..3000 {
+                if let Ok(array) = open(&path) {
+                    assert_eq!(array.shape(), [2, 3]);
+                }
+            }
+            done.store(true, Relaxed);
+        });
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::catalogue::{self, State};
 use crate::folders::Folders;
+use crate::nearest::did_you_mean;
 use crate::own::OwnOptions;
 use crate::{Error, Result, Splits, known, own};
 use std::path::Path;
@@ -12,19 +13,23 @@ use std::path::Path;
 pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Splits> {
     if known::is_known(what) {
         let mut places = folders.looked_in().to_vec();
-        // The catalogue also knows where packages of the system put a set.
-        if let Ok(entry) = catalogue::entry(what)
+        // The catalogue also knows where packages of the system put a set; not all known names are in it.
+        if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == what)
             && let State::Present { folder, .. } = entry.state(folders)
         {
             places.push(folder);
         }
-        return known::open(what, &places);
+        let splits = known::open(what, &places)?;
+        return if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) };
     }
     let path = Path::new(what);
     if path.exists() {
         return own::open(path, options);
     }
-    let problem =
-        format!("neither a file or folder nor a known data set; known are {}", known::names().join(", "));
+    let problem = format!(
+        "neither a file or folder nor a known data set; {}known are {}",
+        did_you_mean(what, known::names()),
+        known::names().join(", ")
+    );
     Err(Error::format(path, None, problem))
 }

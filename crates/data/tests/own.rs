@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)] // clippy knows test functions, but not those that they call
 
 use image::{GrayImage, Luma, Rgb, RgbImage};
-use negscale_data::own::{self, Form, OwnOptions, Skipped};
+use negscale_data::own::{self, Form, OwnOptions};
 use negscale_data::{Dataset, Items, Shape, Splits};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -58,7 +58,8 @@ fn an_image_folder_keeps_sizes_and_channels_and_counts_what_it_passes_over() {
     put(root.path(), "cat/.DS_Store", "x");
     put(root.path(), "notes.txt", "x");
     let opened = own::open_in_full(root.path(), &OwnOptions::default()).unwrap();
-    assert_eq!((opened.form, opened.skipped), (Form::ImageFolder, Skipped { hidden: 1, foreign: 1 }));
+    assert_eq!(opened.form, Form::ImageFolder);
+    assert!(opened.splits.notes.join("").contains("1 other file passed over"), "{:?}", opened.splits.notes);
     let train = &opened.splits.train;
     assert_eq!((train.classes(), train.given()), (&["cat".to_string(), "dog".into()][..], &[0, 0, 1][..]));
     assert_eq!(shape(train, 0), Shape { width: 7, height: 2, channels: 3 });
@@ -312,7 +313,7 @@ fn hostile_files_are_refused_with_their_name_through_the_one_entry() {
 }
 
 fn items(path: impl AsRef<Path>) -> Dataset {
-    own::open_items(path.as_ref(), &OwnOptions::default()).unwrap()
+    own::open_items(path.as_ref(), &OwnOptions::default()).unwrap().train
 }
 
 #[test]
@@ -352,7 +353,7 @@ fn arrays_to_be_predicted_need_no_labels_and_leave_out_those_they_have() {
     }
     let named = OwnOptions { label_column: Some("kind".into()), ..OwnOptions::default() };
     let table = put(root.path(), "t.csv", "kind,x,y\na,1,2\n");
-    assert_eq!(row(&own::open_items(&table, &named).unwrap(), 0), [1.0, 2.0]);
+    assert_eq!(row(&own::open_items(&table, &named).unwrap().train, 0), [1.0, 2.0]);
     let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
     let numbers = [1f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat();
     let mut npy = b"\x93NUMPY\x01\x00".to_vec();

@@ -1,4 +1,7 @@
 //! What can go wrong, in words that say what to do.
+//!
+//! Messages are complete, so what lies beneath is no `source` as well, which would be printed twice; `r#source` keeps a field from
+//! being taken for one.
 
 use std::path::PathBuf;
 
@@ -63,7 +66,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// A file that is not in the safetensors format.
     #[error("{origin} is not a readable safetensors file: {source}")]
@@ -71,7 +74,7 @@ pub enum Error {
         /// Where the bytes came from.
         origin: String,
         /// What is wrong.
-        source: safetensors::SafeTensorError,
+        r#source: safetensors::SafeTensorError,
     },
     /// Values could not be taken out of a tensor.
     #[error("values of `{path}` are not 32-bit floats: {reason}")]

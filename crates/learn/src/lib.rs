@@ -7,7 +7,6 @@ pub mod hosts;
 pub mod kit;
 pub mod ledger;
 pub mod model;
-mod nearest;
 pub mod nets;
 pub mod optim;
 pub mod plugins;
@@ -17,4 +16,4 @@ pub mod settings;
 pub mod trainer;
 
 pub use error::{Error, Result};
-pub use nearest::nearest;
+pub use negscale_data::nearest::nearest;

@@ -108,7 +108,7 @@ fn a_recipe_reads_back_as_itself() {
         "plugin = \"none\"\nbaseline = \"none\"\n[negscale]\nlambda = 3",
         "host = \"cross-entropy\"\nplugin = \"none\"",
         "data = \"a \\\"b\\\".csv\"\nlabels = \"l.txt\"\nlabel_column = \"y\"\ntruth_column = \"z\"\nimage_column = \"i\"\n\
-         test = \"t\"\ntest_labels = \"u\"\nclass_names = \"c\"\ndata_dir = \"d\"\nside = 64\nnoise = \"asym:0.25\"\n\
+         test = \"t\"\ntest_labels = \"u\"\nclass_names = \"c\"\nskip_unreadable = true\ndata_dir = \"d\"\nside = 64\nnoise = \"asym:0.25\"\n\
          noise_seed = 9\ntree = \"flat\"\nhidden = [64, 32]\nwidth = 2\nvalidation = 0\n[cross-entropy]\nview = \"plain\"",
         "[optimiser]\nkind = \"adam-w\"\nepsilon = 1e-9\n[schedule]\nkind = \"one-cycle\"\nmomentum = [0.85, 0.95]",
         "[schedule]\nkind = \"linear\"\nstart = 1.0\nmomentum = 0.1",

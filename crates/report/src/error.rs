@@ -1,4 +1,7 @@
 //! What can go wrong, each message saying what, where and what to do about it.
+//!
+//! Messages are complete, so what lies beneath is no `source` as well, which would be printed twice; `r#source` keeps a field from
+//! being taken for one.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +18,7 @@ pub enum Error {
         /// Which file or folder.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        r#source: std::io::Error,
     },
     /// A folder for results cannot be used; the text says which and why.
     #[error("{0}")]
@@ -28,7 +31,7 @@ pub enum Error {
         /// Number of the line, from 1.
         line: usize,
         /// What the parser said.
-        source: serde_json::Error,
+        r#source: serde_json::Error,
     },
     /// A record could not be written as JSON.
     #[error(
@@ -38,7 +41,7 @@ pub enum Error {
         /// Which epoch.
         epoch: u64,
         /// What the encoder said.
-        source: serde_json::Error,
+        r#source: serde_json::Error,
     },
     /// The counts of a matrix are not as many as its cells.
     #[error(
@@ -73,7 +76,7 @@ pub enum Error {
         /// Which item.
         index: usize,
         /// What the encoder said.
-        source: png::EncodingError,
+        r#source: png::EncodingError,
     },
     /// A row of a table has not as many cells as there are columns.
     #[error(
@@ -134,7 +137,13 @@ pub enum Error {
     },
     /// The page could not be put together.
     #[error("the report could not be put together: {0}. This is a defect, please report it")]
-    Template(#[from] askama::Error),
+    Template(String),
+}
+
+impl From<askama::Error> for Error {
+    fn from(error: askama::Error) -> Self {
+        Self::Template(error.to_string())
+    }
 }
 
 impl Error {

@@ -98,7 +98,9 @@ fn rewinding_keeps_the_epochs_before_and_goes_on_from_there() {
 fn a_missing_folder_is_an_error_that_names_the_file() {
     let (folder, _) = place();
     let path = folder.path().join("absent").join("metrics.jsonl");
-    assert!(Journal::open(&path).unwrap_err().to_string().contains("metrics.jsonl"));
+    let error = Journal::open(&path).unwrap_err();
+    assert!(error.to_string().contains("metrics.jsonl"));
+    assert!(std::error::Error::source(&error).is_none(), "what is in the message is no source as well");
 }
 
 proptest! {

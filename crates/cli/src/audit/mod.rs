@@ -7,6 +7,7 @@ mod summary;
 mod words;
 
 use crate::settings::Choices;
+use crate::source::open_to_learn;
 use crate::train::folder::write;
 use crate::train::screen::Look;
 use crate::train::{Done, Habits, Job, Keep, Verb, carry_out, finish};
@@ -103,7 +104,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     }
     let below = |text| Layers::new().with_text("audit's defaults", text);
     let layers = choices.layers_over(below(ANY)?)?;
-    let splits = layers.data()?.open()?;
+    let splits = open_to_learn(&layers.data()?, quiet)?;
     let layers = match splits.train.items() {
         Items::Features(_) => choices.layers_over(below(EMBEDDINGS)?)?,
         Items::Images(_) => layers,

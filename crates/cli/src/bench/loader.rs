@@ -39,7 +39,7 @@ pub struct Arguments {
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { data, place, views, pictures, threads, seconds, json } = arguments;
-    let mut train = open(&data, &place.folders(), &OwnOptions::default())?.train;
+    let mut train = open(&data, &place.to_read()?, &OwnOptions::default())?.train;
     if let Some(pictures) = pictures {
         train = train.subset(&(0..pictures.min(train.len())).collect::<Vec<_>>())?;
     }

@@ -11,6 +11,8 @@ mod table;
 pub(crate) use finish::name;
 
 use crate::settings::Choices;
+use crate::source::open_to_learn;
+use crate::table::write_row;
 use anyhow::{Context, Result, bail};
 use finish::Summary;
 use folder::Folder;
@@ -169,7 +171,7 @@ impl Shown {
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
-    let splits = layers.data()?.open()?;
+    let splits = open_to_learn(&layers.data()?, arguments.quiet)?;
     let recipe = layers.resolve_for(&splits.train)?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,
@@ -280,6 +282,7 @@ fn train_all(
     if habits.stop_with_input {
         signals.listen_to_input();
     }
+    write_left_out(&folder, &material.splits)?;
     let trained = train(&recipe, &material, &folder, habits, &mut screen, &signals)?;
     let summary = finish::write_all(&folder, &recipe, &material, &trained, keep)?;
     let baseline = match recipe.of_baseline() {
@@ -303,6 +306,20 @@ fn train_all(
         finish::write_results(&folder, &summary, baseline.as_ref())?;
     }
     Ok(Done { recipe, material, folder, trained, summary, baseline, screen })
+}
+
+/// Lists the items that were left out because they cannot be read.
+fn write_left_out(folder: &Folder, splits: &Splits) -> Result<()> {
+    if splits.left_out.is_empty() {
+        return Ok(());
+    }
+    let mut table = csv::Writer::from_writer(Vec::new());
+    write_row(&mut table, ["path", "reason"])?;
+    for failure in &splits.left_out {
+        write_row(&mut table, [&failure.place(), &failure.reason])?;
+    }
+    let bytes = table.into_inner().context("cannot list what was left out")?;
+    folder::write(&folder.file("skipped.csv"), &bytes)
 }
 
 /// Trains one run to its end, or to where it is told to stop.

@@ -6,6 +6,7 @@ mod table;
 pub use status::{Listing, State, Status, list};
 pub use table::ENTRIES;
 
+use crate::nearest::did_you_mean;
 use crate::{Error, Result};
 use serde::Serialize;
 
@@ -77,7 +78,11 @@ pub fn entry(name: &str) -> Result<&'static Entry> {
         Error::Setting {
             what: "data set",
             value: name.to_owned(),
-            requirement: format!("not known by name; known are {}", known.join(", ")),
+            requirement: format!(
+                "not known by name; {}known are {}",
+                did_you_mean(name, known.iter().copied()),
+                known.join(", ")
+            ),
         }
     })
 }

@@ -104,8 +104,10 @@ impl Piece {
 
     fn problem(&self, folder: &Path) -> Option<String> {
         let path = self.path();
-        let Ok(found) = std::fs::metadata(folder.join(path)) else {
-            return Some(format!("{path} is missing"));
+        let found = match std::fs::metadata(folder.join(path)) {
+            Ok(found) => found,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(format!("{path} is missing")),
+            Err(e) => return Some(format!("{path} cannot be looked at: {e}")),
         };
         match self {
             Piece::Sized(_, bytes) if !found.is_file() || found.len() != *bytes => {

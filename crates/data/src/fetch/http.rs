@@ -79,9 +79,9 @@ pub fn download(
         .user_agent(concat!("negscale/", env!("CARGO_PKG_VERSION")))
         .build()
         .into();
-    let (mut in_vain, mut most, mut afresh) = (0, length(&part), false);
+    let (mut in_vain, mut most, mut afresh) = (0, length(&part)?, false);
     for _ in 0..ATTEMPTS_IN_ALL {
-        let resumed = length(&part) > 0;
+        let resumed = length(&part)? > 0;
         match attempt(&agent, remote, &part, progress) {
             Ok(()) => match remote.sum.map_or(Ok(()), |sum| sum.check(&part)) {
                 Ok(()) => {
@@ -99,8 +99,8 @@ pub fn download(
             },
             Err(Broken::Never(error)) => return Err(error),
             Err(Broken::Again(reason)) => {
-                in_vain = if length(&part) > most { 1 } else { in_vain + 1 };
-                most = most.max(length(&part));
+                in_vain = if length(&part)? > most { 1 } else { in_vain + 1 };
+                most = most.max(length(&part)?);
                 if in_vain >= patience.attempts {
                     return Err(failed(remote, format!("{reason} (after {in_vain} attempts)")));
                 }
@@ -117,7 +117,7 @@ fn attempt(
     part: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Broken> {
-    let have = length(part);
+    let have = length(part)?;
     let mut request = agent.get(remote.url);
     if have > 0 {
         request = request.header("Range", format!("bytes={have}-"));
@@ -225,8 +225,12 @@ fn content_range(text: &str) -> Option<(Option<u64>, Option<u64>)> {
     Some((start, total.trim().parse().ok()))
 }
 
-fn length(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |found| found.len())
+fn length(path: &Path) -> Result<u64> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(found.len()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(0),
+        Err(e) => Err(Error::io(path, e)),
+    }
 }
 
 fn remove(path: &Path) -> Result<()> {

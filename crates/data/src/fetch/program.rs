@@ -40,13 +40,15 @@ pub(super) fn debian(
 /// The one file with that ending.
 fn only(folder: &Path, ending: &str, package: &str) -> Result<PathBuf> {
     let all = std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))?;
-    let mut found =
-        all.flatten().map(|entry| entry.path()).filter(|p| p.extension().is_some_and(|e| e == ending));
-    match (found.next(), found.next()) {
-        (Some(path), None) => Ok(path),
-        (first, _) => {
-            let count = if first.is_some() { "several .".to_owned() } else { "no .".to_owned() };
-            Err(Error::Fetch { what: package.into(), problem: format!("{count}{ending} file came") })
+    let all: Vec<PathBuf> =
+        all.map(|entry| Ok(entry.map_err(|e| Error::io(folder, e))?.path())).collect::<Result<_>>()?;
+    let mut found: Vec<PathBuf> =
+        all.into_iter().filter(|p| p.extension().is_some_and(|e| e == ending)).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(path), true) => Ok(path),
+        (last, _) => {
+            let count = if last.is_some() { "several" } else { "no" };
+            Err(Error::Fetch { what: package.into(), problem: format!("{count} .{ending} file came") })
         }
     }
 }
@@ -85,10 +87,10 @@ fn run(
             Ok(Some(status)) => return Err(failed(format!("{status}: {}", last_words(&said)))),
             Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(100)),
             Ok(None) => {
-                // it may have ended by itself just now, and then there is nothing left to end
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed(format!("not done after {} seconds", limit.as_secs())));
+                let ended = child.kill().and_then(|()| child.wait());
+                let but = ended.err().map(|e| format!(", and cannot be ended: {e}"));
+                let seconds = limit.as_secs();
+                return Err(failed(format!("not done after {seconds} seconds{}", but.unwrap_or_default())));
             }
             Err(e) => return Err(failed(e.to_string())),
         }
@@ -97,16 +99,23 @@ fn run(
 
 /// The last few lines a program wrote, on one line.
 fn last_words(path: &Path) -> String {
-    const ENOUGH: u64 = 600;
-    let Ok(mut file) = File::open(path) else { return String::new() };
-    let length = file.metadata().map_or(0, |found| found.len());
-    let mut bytes = Vec::new();
-    if file.seek(SeekFrom::Start(length.saturating_sub(ENOUGH))).is_ok() {
-        // half of what it said is better than none
-        let _ = file.take(ENOUGH).read_to_end(&mut bytes);
-    }
+    let bytes = match tail(path) {
+        Ok(bytes) => bytes,
+        Err(e) => return format!("what it said, in {}, cannot be read: {e}", path.display()),
+    };
     let text = String::from_utf8_lossy(&bytes);
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ")
+}
+
+/// The end of a file.
+fn tail(path: &Path) -> std::io::Result<Vec<u8>> {
+    const ENOUGH: u64 = 600;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(ENOUGH)))?;
+    let mut bytes = Vec::new();
+    file.take(ENOUGH).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, store: &dyn ImageStore, index: usize, examples: usize) {
-        let failed = |error: Error| Failure { index, origin: store.origin(index), reason: error.to_string() };
+        let failed = |error: Error| Failure::new(store, index, &error);
         match store.bytes(index) {
             Ok(bytes) => self.prints.push((print_of(&bytes), index)),
             Err(error) => return self.unreadable.add(examples, || failed(error)),

@@ -9,6 +9,7 @@ mod images;
 mod labels;
 mod text;
 
+pub use crate::readable::Failure;
 pub use duplicates::{Duplicates, Group};
 pub use features::{Features, Range};
 pub use images::{Images, ShapeCount};
@@ -28,7 +29,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { examples: 10, items: true }
+        Self { examples: 20, items: true }
     }
 }
 
@@ -60,17 +61,6 @@ pub struct Unreadable {
     pub count: usize,
     /// The first few.
     pub first: Vec<Failure>,
-}
-
-/// An item that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
-    /// Its number.
-    pub index: usize,
-    /// Where it is, if it has a place of its own.
-    pub origin: Option<String>,
-    /// Why.
-    pub reason: String,
 }
 
 impl Unreadable {

@@ -149,6 +149,9 @@ fn write_unreadable(f: &mut Formatter, unreadable: &Unreadable) -> fmt::Result {
         let origin = failure.origin.as_deref().map(|origin| format!(" ({})", shown(origin, 200)));
         writeln!(f, "  {}{}: {}", failure.index, origin.unwrap_or_default(), shown(&failure.reason, 300))?;
     }
+    if unreadable.count > unreadable.first.len() {
+        writeln!(f, "  and {} more", unreadable.count - unreadable.first.len())?;
+    }
     Ok(())
 }
 

@@ -17,6 +17,7 @@ pub mod webvision;
 pub use cifar_n::{HumanColumns, HumanLabels};
 pub use embedded::embedded;
 
+use crate::nearest::did_you_mean;
 use crate::{Dataset, Error, ImageStore, Items, Result, Splits};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,7 +150,7 @@ pub fn open(name: &str, folders: &[PathBuf]) -> Result<Splits> {
         return embedded();
     }
     let Some(known) = find_known(name) else {
-        let requirement = format!("known are {}", names().join(", "));
+        let requirement = format!("{}known are {}", did_you_mean(name, names()), names().join(", "));
         return Err(Error::Setting { what: "data set", value: name.to_owned(), requirement });
     };
     let places: Vec<&Place> = known.layouts.iter().map(|(place, _)| place).collect();

@@ -5,6 +5,7 @@
 
 use crate::known::HumanLabels;
 use crate::known::cifar_n::NAMES;
+use crate::nearest::nearest;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
@@ -303,23 +304,11 @@ fn name_of<T: PartialEq>(value: &T, known: &[(&'static str, T)]) -> &'static str
 
 fn unknown<'a>(text: &str, what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known.iter().min_by_key(|other| distance(name, other)).copied().unwrap_or("");
-    wrong(text, format!("unknown {what} `{name}`; nearest is `{nearest}`; there are {}", known.join(", ")))
+    let nearest = nearest(name, known.iter().copied());
+    let nearest: String = nearest.first().map(|name| format!("nearest is `{name}`; ")).into_iter().collect();
+    wrong(text, format!("unknown {what} `{name}`; {nearest}there are {}", known.join(", ")))
 }
 
 fn wrong(text: &str, requirement: impl Into<String>) -> Error {
     Error::Setting { what: "noise", value: text.into(), requirement: requirement.into() }
-}
-
-/// Letters to insert, delete or replace to turn one word into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let cost = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], cost);
-        }
-    }
-    row[b.len()]
 }

@@ -19,11 +19,13 @@ pub mod lines;
 pub mod metadata;
 pub mod npz;
 pub mod parquet;
+pub mod passed;
 mod shards;
 mod spill;
 pub mod table;
 pub mod tensors;
 
+use crate::readable::{self, Failure};
 use crate::{Dataset, Error, Items, Result, Splits};
 use labels::{Column, Vocabulary};
 use serde::{Deserialize, Serialize};
@@ -54,6 +56,9 @@ pub struct OwnOptions {
     pub test_labels: Option<PathBuf>,
     /// Rows to be judged by instead: they are taken out of what is learned from.
     pub test_rows: Option<Range<usize>>,
+    /// Leave out pictures that cannot be read, instead of refusing all. Then rows and label files count those that are left; a label
+    /// file may also have a label for every item.
+    pub skip_unreadable: bool,
     /// File of class names, one a line, in the order of the numbers.
     pub class_names: Option<PathBuf>,
     /// Folder for what must be unpacked; by default the system's for temporary files.
@@ -76,15 +81,6 @@ pub enum Form {
     Array,
 }
 
-/// Files that were passed over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// Names that begin with a dot.
-    pub hidden: usize,
-    /// No pictures by their extension, or links to folders.
-    pub foreign: usize,
-}
-
 /// What was opened, with what there is to say about it.
 #[derive(Debug, Clone)]
 pub struct Opened {
@@ -92,8 +88,6 @@ pub struct Opened {
     pub splits: Splits,
     /// In which form it was.
     pub form: Form,
-    /// Files passed over, in all parts.
-    pub skipped: Skipped,
 }
 
 /// Items with labels as they stand in the file.
@@ -102,7 +96,30 @@ pub(crate) struct Part {
     given: Column,
     truth: Option<Column>,
     names: Option<Vec<String>>,
-    skipped: Skipped,
+    /// What a person should know of how it was read, a sentence each.
+    notes: Vec<String>,
+    /// Items left out already, because they cannot be read.
+    left_out: Vec<Failure>,
+}
+
+impl Part {
+    /// Of which there is nothing more to say.
+    fn new(items: Items, given: Column, truth: Option<Column>) -> Self {
+        Self { items, given, truth, names: None, notes: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Leaves out what cannot be read, if that leaves as many items as there are labels for: those of a run that did so.
+    fn leave_out_unreadable(&mut self, labels: usize) {
+        let (failures, items) = (readable::unreadable(&self.items), self.items.len());
+        if items - failures.len() == labels {
+            let others = readable::others(&failures, items);
+            self.items = self.items.subset(&others);
+            self.given = self.given.subset(&others);
+            self.truth = self.truth.take().map(|truth| truth.subset(&others));
+            self.notes.extend(readable::note(&failures, items));
+            self.left_out = failures;
+        }
+    }
 }
 
 /// Names of folders and shards with a test part, the first found being taken.
@@ -115,13 +132,19 @@ pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
 
 /// Opens items without asking for labels, to be predicted: a picture, all pictures below a folder, Parquet with pictures (the
 /// training part's, if they are in parts), or an array of features. Columns and arrays of labels that are there are left out.
-pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Dataset> {
+/// All are in the training part of what is returned.
+pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let mut notes = Vec::new();
     let items = if about.is_dir() {
         match shards::find(path)? {
             Some((shards, _)) => parquet::open_items(&shards, options)?,
-            None => Items::Images(Arc::new(folder::open_all(path)?)),
+            None => {
+                let (files, passed) = folder::open_all(path)?;
+                notes = passed.notes(path);
+                Items::Images(Arc::new(files))
+            }
         }
     } else if folder::is_picture(path) {
         Items::Images(Arc::new(files::Files::new(vec![path.to_owned()])))
@@ -134,7 +157,8 @@ pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Dataset> {
                        .safetensors and .csv";
         return Err(Error::format(path, None, problem));
     };
-    Ok(Dataset::unlabelled(name_of(path, options), items))
+    let splits = Splits { notes, ..Splits::new(Dataset::unlabelled(name_of(path, options), items), None) };
+    if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) }
 }
 
 fn name_of(path: &Path, options: &OwnOptions) -> String {
@@ -143,9 +167,9 @@ fn name_of(path: &Path, options: &OwnOptions) -> String {
     options.name.clone().unwrap_or_else(stem)
 }
 
-/// As [`open`], telling also the form and what was passed over.
+/// As [`open`], telling also the form.
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
-    let (form, train, mut test) = read(path, options.labels.as_deref(), options)?;
+    let (form, mut train, mut test) = read(path, options.labels.as_deref(), options)?;
     if let Some(other) = &options.test {
         if options.test_rows.is_some() {
             let requirement = "either a test file or test rows, not both".to_string();
@@ -154,14 +178,12 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
         test = Some(read(other, options.test_labels.as_deref(), options)?.1);
     }
     let name = name_of(path, options);
-    let (train_skipped, test_skipped) =
-        (train.skipped, test.as_ref().map_or(Skipped::default(), |t| t.skipped));
-    let skipped = Skipped {
-        hidden: train_skipped.hidden + test_skipped.hidden,
-        foreign: train_skipped.foreign + test_skipped.foreign,
-    };
-    let splits = assemble(name, train, test, options)?;
-    Ok(Opened { splits, form, skipped })
+    let mut notes = std::mem::take(&mut train.notes);
+    notes.extend(test.iter_mut().flat_map(|test| test.notes.drain(..)));
+    let left_out = std::mem::take(&mut train.left_out);
+    let splits = Splits { notes, left_out, ..assemble(name, train, test, options)? };
+    let splits = if options.skip_unreadable { splits.without_unreadable()? } else { splits };
+    Ok(Opened { splits, form })
 }
 
 /// Labels become classes, by one vocabulary for all parts.
@@ -193,7 +215,7 @@ fn assemble(name: String, train: Part, test: Option<Part>, options: &OwnOptions)
     let train = dataset(train, "")?;
     let test = test.map(|test| dataset(test, " (test)")).transpose()?;
     let Some(rows) = &options.test_rows else {
-        return Ok(Splits { train, test, second_test: None });
+        return Ok(Splits::new(train, test));
     };
     let count = train.len();
     if rows.start >= rows.end || rows.end > count || rows.len() == count {
@@ -202,7 +224,7 @@ fn assemble(name: String, train: Part, test: Option<Part>, options: &OwnOptions)
     }
     let outside: Vec<usize> = (0..count).filter(|row| !rows.contains(row)).collect();
     let inside: Vec<usize> = rows.clone().collect();
-    Ok(Splits { test: Some(train.subset(&inside)?), train: train.subset(&outside)?, second_test: None })
+    Ok(Splits::new(train.subset(&outside)?, Some(train.subset(&inside)?)))
 }
 
 type Parts = (Form, Part, Option<Part>);
@@ -215,6 +237,9 @@ fn read(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Part
     if let Some(file) = labels.filter(|_| form != Form::Array) {
         // Corrected labels, for instance: in the order of the items, instead of their own.
         let (given, truth) = label_file::open(file, None, options.truth_column.as_deref())?;
+        if options.skip_unreadable && given.len() < train.items.len() {
+            train.leave_out_unreadable(given.len());
+        }
         if given.len() != train.given.len() {
             let problem = format!("{} labels for {} items", given.len(), train.given.len());
             return Err(Error::format(file, None, problem));
@@ -253,19 +278,14 @@ fn read_metadata(table: &Path, options: &OwnOptions) -> Result<Part> {
     let rows = metadata::open(table, names)?;
     let files = metadata::resolve(table, &rows)?;
     let items = Items::Images(Arc::new(files::Files::new(files)));
-    Ok(Part { items, given: rows.given, truth: rows.truth, names: None, skipped: Skipped::default() })
+    Ok(Part::new(items, rows.given, rows.truth))
 }
 
 fn read_classes(root: &Path) -> Result<Part> {
     let classes = folder::open(root)?;
+    let notes = classes.notes(root);
     let items = Items::Images(Arc::new(classes.files));
-    Ok(Part {
-        items,
-        given: classes.given,
-        truth: None,
-        names: Some(classes.names),
-        skipped: classes.skipped,
-    })
+    Ok(Part { names: Some(classes.names), notes, ..Part::new(items, classes.given, None) })
 }
 
 fn read_folder(path: &Path, options: &OwnOptions) -> Result<Parts> {

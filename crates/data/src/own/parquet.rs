@@ -16,7 +16,7 @@
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part, Skipped};
+use super::{OwnOptions, Part};
 use crate::block::Block;
 use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Items, Result};
@@ -235,7 +235,7 @@ fn part(shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
             shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
         }
     }
-    Ok(Part { items: pictures(shards, options)?, given, truth, names, skipped: Skipped::default() })
+    Ok(Part { names, ..Part::new(pictures(shards, options)?, given, truth) })
 }
 
 fn pictures(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Items> {

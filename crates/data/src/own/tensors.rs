@@ -1,14 +1,16 @@
 //! `.safetensors`: named tensors behind a JSON header, mapped.
 //!
-//! The format's own crate checks header length (at most 100 MB and inside the file), offsets (no holes, no overlap) and sizes;
-//! here only names and types are looked at.
+//! Sizes are checked where a tensor becomes an array, offsets (no holes, no overlap) when the file is opened.
 
 use crate::array::{Array, Element, Kind};
 use crate::block::Block;
 use crate::{Error, Result};
 use safetensors::Dtype;
-use safetensors::tensor::{Metadata, SafeTensors};
+use safetensors::tensor::Metadata;
 use std::path::{Path, PathBuf};
+
+/// As the format's crate has it.
+const MAX_HEADER: usize = 100_000_000;
 
 /// An open file of tensors.
 pub struct Tensors {
@@ -31,12 +33,9 @@ impl Tensors {
     }
 
     fn new(path: &Path, block: Block) -> Result<Self> {
-        let (header, metadata) = SafeTensors::read_metadata(block.as_ref()).map_err(|e| {
-            Error::format(
-                path,
-                "header".to_string(),
-                format!("not a .safetensors file, or a damaged one: {e}"),
-            )
+        let (header, metadata) = read_header(&block).map_err(|problem| {
+            let problem = format!("not a .safetensors file, or a damaged one: {problem}");
+            Error::format(path, "header".to_string(), problem)
         })?;
         let mut names = metadata.offset_keys();
         names.sort_unstable();
@@ -79,6 +78,33 @@ impl Tensors {
         let element = Element { kind, size, big_endian: false };
         Array::new(&self.path, place, block, element, info.shape.clone(), false)
     }
+}
+
+/// Length and content of the header, read from a copy of it: the file is mapped, and may be rewritten by others at any time. The
+/// format's crate reads whole files only, so what it checks of them is checked here: tensors without holes or overlap up to the end.
+fn read_header(block: &Block) -> Result<(usize, Metadata), String> {
+    let Some(length) = block.head(8).first_chunk().map(|bytes| u64::from_le_bytes(*bytes)) else {
+        return Err("too short for a header".into());
+    };
+    let length = usize::try_from(length).ok().filter(|&length| length <= MAX_HEADER);
+    let length = length.ok_or_else(|| format!("its header claims more than {MAX_HEADER} bytes"))?;
+    let head = block.head(8 + length);
+    let text = head.get(8..8 + length).ok_or("it ends before its header does")?;
+    let metadata: Metadata = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+    let mut tensors: Vec<_> = metadata.tensors().into_iter().collect();
+    tensors.sort_unstable_by_key(|(_, info)| info.data_offsets);
+    let mut end = 0;
+    for (name, info) in tensors {
+        let (from, to) = info.data_offsets;
+        if from != end || to < from {
+            return Err(format!("tensor `{}` begins at byte {from}, not at {end}", name.escape_debug()));
+        }
+        end = to;
+    }
+    if end.checked_add(8 + length) != Some(block.len()) {
+        return Err(format!("its tensors end at byte {end} after the header, and the file does not"));
+    }
+    Ok((length, metadata))
 }
 
 #[cfg(test)]

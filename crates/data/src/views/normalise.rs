@@ -3,7 +3,11 @@
 use super::canvas::Picture;
 use crate::known::cifar::{CIFAR10_CHANNELS, CIFAR100_CHANNELS};
 use crate::{Error, ImageStore, Result};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+/// Sums of values and of their squares by channel, and how many pixels.
+type Sums = (Vec<u64>, Vec<u128>, u64);
 
 /// Mean and standard deviation of each channel, of values between 0 and 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,8 +56,9 @@ impl Normalise {
                 requirement: "must be 1 (grey) or 3 (colour)".into(),
             });
         }
-        let (mut sums, mut squares, mut count) = (vec![0u64; channels], vec![0u128; channels], 0u64);
-        for index in 0..store.len() {
+        let none = || Ok((vec![0u64; channels], vec![0u128; channels], 0u64));
+        let add = |sums: Result<Sums>, index: usize| {
+            let (mut sums, mut squares, count) = sums?;
             let image = super::resize::convert(store.load(index)?, channels)?;
             for (c, (sum, square)) in sums.iter_mut().zip(&mut squares).enumerate() {
                 let values = image.pixels.iter().skip(c).step_by(channels).map(|&x| x as u64);
@@ -61,8 +66,15 @@ impl Normalise {
                 *sum += one;
                 *square += two as u128;
             }
-            count += (image.pixels.len() / channels) as u64;
-        }
+            Ok((sums, squares, count + (image.pixels.len() / channels) as u64))
+        };
+        let join = |a: Result<Sums>, b: Result<Sums>| {
+            let ((mut sums, mut squares, count), other) = (a?, b?);
+            sums.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+            squares.iter_mut().zip(other.1).for_each(|(square, more)| *square += more);
+            Ok((sums, squares, count + other.2))
+        };
+        let (sums, squares, count) = (0..store.len()).into_par_iter().fold(none, add).reduce(none, join)?;
         if count == 0 {
             return Err(Error::Setting {
                 what: "normalise",

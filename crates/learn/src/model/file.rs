@@ -17,7 +17,6 @@ use super::{Model, Preparation};
 use crate::nets::{Loading, NetSpec, Network};
 use crate::{Error, Result};
 use burn::tensor::Device;
-use negscale_data::block::Block;
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -142,7 +141,8 @@ fn problem(path: &Path, problem: impl Into<String>) -> Error {
 }
 
 fn open(path: &Path, device: &Device) -> Result<(Header, Network)> {
-    let bytes = Block::map(path)?;
+    // Read, not mapped: a file that others rewrite meanwhile could change after it was checked.
+    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
     let header = read_header(path, &bytes)?;
     check_sizes(path, &header, bytes.len())?;
     let net = Network::build(&header.network, device)?;

@@ -54,7 +54,7 @@ impl DataSettings {
 
     /// Opens the data, without noise.
     pub fn open(&self) -> Result<Splits> {
-        Ok(negscale_data::open(&self.data, &self.folders(), &self.own)?)
+        Ok(negscale_data::open(&self.data, &Folders::to_read(self.data_dir.as_deref())?, &self.own)?)
     }
 
     /// The class tree for data with these classes. `auto` takes the first built-in tree that fits the names and has no class

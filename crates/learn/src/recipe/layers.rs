@@ -234,6 +234,11 @@ impl Layers {
         self.get(key)?.value.as_integer().and_then(|number| u64::try_from(number).ok())
     }
 
+    /// Whether a key that is off by default is on.
+    pub(super) fn switch(&self, key: &str) -> bool {
+        self.get(key).and_then(|entry| entry.value.as_bool()) == Some(true)
+    }
+
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         self.get(key)?.value.as_float()
     }
@@ -272,6 +277,7 @@ impl Layers {
                 test: path("test"),
                 test_labels: path("test_labels"),
                 class_names: path("class_names"),
+                skip_unreadable: self.switch("skip_unreadable"),
                 ..OwnOptions::default()
             },
             samples,

@@ -25,6 +25,12 @@ pub(super) const TOP: &[Row] = &[
     ("test_labels", Text, UNSET, "file of labels for the test data"),
     ("class_names", Text, UNSET, "file of class names, one a line"),
     (
+        "skip_unreadable",
+        Switch,
+        "false",
+        "leave out pictures that cannot be read (skipped.csv lists them) instead of refusing all",
+    ),
+    (
         "samples",
         Whole,
         UNSET,

@@ -104,6 +104,8 @@ fn of_data(data: &DataSettings) -> Table {
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?))));
     let mut all: Table = texts.collect();
     all.insert("noise_seed".into(), whole(data.noise_seed));
+    // Only where it is on, so that recipes without it keep their fingerprints.
+    all.extend(own.skip_unreadable.then(|| ("skip_unreadable".to_owned(), Value::Boolean(true))));
     all.extend(data.samples.map(|samples| ("samples".to_owned(), whole(samples as u64))));
     all.extend(data.side.map(|side| ("side".to_owned(), whole(side as u64))));
     all
