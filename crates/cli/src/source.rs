@@ -65,7 +65,14 @@ impl Own {
 
 /// Opens a known set or the user's own.
 pub fn open_data(what: &str, place: &Place, own: &Own) -> Result<Splits> {
-    Ok(open(what, &place.folders(), &own.options())?)
+    let splits = open(what, &place.folders(), &own.options())?;
+    tell_notes(&splits);
+    Ok(splits)
+}
+
+/// Says what a person should know of how the data was read.
+pub fn tell_notes(splits: &Splits) {
+    splits.notes.iter().for_each(|note| eprintln!("note: {note}"));
 }
 
 /// A part of a data set.
@@ -81,7 +88,7 @@ pub enum Split {
 
 /// The part asked for; unasked the test part, or all there is where there is none.
 pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
-    let Splits { train, test, second_test } = splits;
+    let Splits { train, test, second_test, .. } = splits;
     match split {
         None => Ok(test.unwrap_or(train)),
         Some(Split::Train) => Ok(train),
@@ -97,7 +104,9 @@ pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
 pub fn open_items(what: &str, split: Option<Split>, place: &Place, own: &Own) -> Result<Dataset> {
     let path = std::path::Path::new(what);
     if split.is_none() && !known::is_known(what) && path.exists() {
-        return Ok(own::open_items(path, &own.options())?);
+        let items = own::open_items(path, &own.options())?;
+        tell_notes(&items);
+        return Ok(items.train);
     }
     choose(open_data(what, place, own)?, split)
 }

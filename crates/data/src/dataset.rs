@@ -269,6 +269,15 @@ pub struct Splits {
     pub test: Option<Dataset>,
     /// A second test set, such as ILSVRC12's validation images for mini-WebVision.
     pub second_test: Option<Dataset>,
+    /// What a person should know of how the data was read: files passed over, for instance. A sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Splits {
+    /// Data with its test part, and nothing to say about it.
+    pub fn new(train: Dataset, test: Option<Dataset>) -> Self {
+        Self { train, test, second_test: None, notes: Vec::new() }
+    }
 }
 
 #[cfg(test)]

@@ -312,7 +312,7 @@ fn hostile_files_are_refused_with_their_name_through_the_one_entry() {
 }
 
 fn items(path: impl AsRef<Path>) -> Dataset {
-    own::open_items(path.as_ref(), &OwnOptions::default()).unwrap()
+    own::open_items(path.as_ref(), &OwnOptions::default()).unwrap().train
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn arrays_to_be_predicted_need_no_labels_and_leave_out_those_they_have() {
     }
     let named = OwnOptions { label_column: Some("kind".into()), ..OwnOptions::default() };
     let table = put(root.path(), "t.csv", "kind,x,y\na,1,2\n");
-    assert_eq!(row(&own::open_items(&table, &named).unwrap(), 0), [1.0, 2.0]);
+    assert_eq!(row(&own::open_items(&table, &named).unwrap().train, 0), [1.0, 2.0]);
     let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
     let numbers = [1f32, 2.0, 3.0, 4.0].map(f32::to_le_bytes).concat();
     let mut npy = b"\x93NUMPY\x01\x00".to_vec();

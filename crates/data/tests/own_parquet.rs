@@ -91,7 +91,7 @@ fn pictures_to_be_predicted_are_read_whatever_their_labels_are() {
     let bytes = write("required binary image", &[b"one", b"two"], Some(&["-1", "0.5"]));
     assert!(open(root.path(), &bytes).is_err(), "not to learn from");
     for path in [root.path().join("set.parquet"), root.path().to_owned()] {
-        let set = own::open_items(&path, &OwnOptions::default()).unwrap();
+        let set = own::open_items(&path, &OwnOptions::default()).unwrap().train;
         let Items::Images(store) = set.items() else { panic!("no pictures") };
         assert_eq!((set.len(), store.bytes(1).unwrap().as_ref()), (2, &b"two"[..]));
     }

@@ -66,7 +66,7 @@ pub fn open(arguments: &Arguments) -> Result<Matter> {
 }
 
 fn view(path: &Path) -> Result<View> {
-    let dataset = open_items(path, &OwnOptions::default())?;
+    let dataset = open_items(path, &OwnOptions::default())?.train;
     let Items::Features(store) = dataset.items() else {
         bail!(
             "{}: it holds pictures; features are rows of numbers (or name a run that makes them)",

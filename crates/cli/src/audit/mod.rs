@@ -7,6 +7,7 @@ mod summary;
 mod words;
 
 use crate::settings::Choices;
+use crate::source::tell_notes;
 use crate::train::folder::write;
 use crate::train::screen::Look;
 use crate::train::{Done, Habits, Job, Keep, carry_out, finish};
@@ -77,6 +78,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let below = |text| Layers::new().with_text("audit's defaults", text);
     let layers = choices.layers_over(below(ANY)?)?;
     let splits = layers.data()?.open()?;
+    if !quiet {
+        tell_notes(&splits);
+    }
     let layers = match splits.train.items() {
         Items::Features(_) => choices.layers_over(below(EMBEDDINGS)?)?,
         Items::Images(_) => layers,

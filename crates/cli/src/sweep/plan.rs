@@ -103,6 +103,7 @@ fn open(settings: &DataSettings, opened: &mut Vec<Opened>) -> Result<usize> {
         return Ok(at);
     }
     let splits = settings.open()?;
+    crate::source::tell_notes(&splits);
     let mut fingerprint = splits.train.fingerprint()?;
     for test in [&splits.test, &splits.second_test].into_iter().flatten() {
         fingerprint += &test.fingerprint()?;

@@ -11,6 +11,7 @@ mod table;
 pub(crate) use finish::name;
 
 use crate::settings::Choices;
+use crate::source::tell_notes;
 use anyhow::{Context, Result, bail};
 use finish::Summary;
 use folder::Folder;
@@ -121,6 +122,9 @@ pub(crate) struct Done {
 pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
     let splits = layers.data()?.open()?;
+    if !arguments.quiet {
+        tell_notes(&splits);
+    }
     let recipe = layers.resolve_for(&splits.train)?;
     let look = match (arguments.quiet, arguments.json) {
         (true, _) => Look::Quiet,

@@ -33,7 +33,7 @@ const NAMES: [&str; 2] = ["animal10n", "animal10n-test"];
 /// Animal-10N from the folder that holds the binary form.
 pub fn binary(folder: &Path) -> Result<Splits> {
     let part = |at: usize| labelled(NAMES[at], Records::open(&[folder.join(FILES[at])], LAYOUT, Count::Any)?);
-    Ok(Splits { train: part(0)?, test: Some(part(1)?), second_test: None })
+    Ok(Splits::new(part(0)?, Some(part(1)?)))
 }
 
 /// Records of the binary form from the bytes of a file.
@@ -52,7 +52,7 @@ pub fn jpeg(folder: &Path) -> Result<Splits> {
         let (files, labels) = list(&folder.join(FOLDERS[at]))?;
         dataset(NAMES[at], owned(&ANIMAL10N), Pictures::new(folder.join(FOLDERS[at]), files)?, labels)
     };
-    Ok(Splits { train: part(0)?, test: Some(part(1)?), second_test: None })
+    Ok(Splits::new(part(0)?, Some(part(1)?)))
 }
 
 /// The pictures of a folder in the order of their names, with labels.

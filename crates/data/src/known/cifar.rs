@@ -114,11 +114,7 @@ pub fn cifar10(folder: &Path) -> Result<Splits> {
     let part = |name: &str, paths: &[PathBuf]| {
         labelled10(name, Records::open(paths, LAYOUT10, Count::Exactly(10_000))?)
     };
-    Ok(Splits {
-        train: part("cifar10", &paths[..5])?,
-        test: Some(part("cifar10-test", &paths[5..])?),
-        second_test: None,
-    })
+    Ok(Splits::new(part("cifar10", &paths[..5])?, Some(part("cifar10-test", &paths[5..])?)))
 }
 
 /// CIFAR-10's records, any number of them, from the bytes of a file.
@@ -150,21 +146,13 @@ pub fn cifar100(folder: &Path, labels: Labels) -> Result<Splits> {
         let records = Records::open(&[folder.join(file)], LAYOUT100, Count::Exactly(count))?;
         choose(name, records, labels)
     };
-    Ok(Splits {
-        train: part("cifar100", FILES100[0], 50_000)?,
-        test: Some(part("cifar100-test", FILES100[1], 10_000)?),
-        second_test: None,
-    })
+    Ok(Splits::new(part("cifar100", FILES100[0], 50_000)?, Some(part("cifar100-test", FILES100[1], 10_000)?)))
 }
 
 /// CIFAR-100 from the folder that holds the packed form.
 pub fn cifar100_packed(folder: &Path, labels: Labels) -> Result<Splits> {
     let part = |name: &str, part: &str, count| choose(name, packed(folder, part, count)?, labels);
-    Ok(Splits {
-        train: part("cifar100", "train", 50_000)?,
-        test: Some(part("cifar100-test", "test", 10_000)?),
-        second_test: None,
-    })
+    Ok(Splits::new(part("cifar100", "train", 50_000)?, Some(part("cifar100-test", "test", 10_000)?)))
 }
 
 fn choose(name: &str, records: Records, labels: Labels) -> Result<Dataset> {

@@ -55,7 +55,7 @@ pub fn embedded() -> Result<Splits> {
         let labels = records.labels(10, |head| head[0].into())?;
         dataset(part.name, owned(&FASHION_MNIST), records, labels)
     };
-    Ok(Splits { train: part(&TRAIN)?, test: Some(part(&TEST)?), second_test: None })
+    Ok(Splits::new(part(&TRAIN)?, Some(part(&TEST)?)))
 }
 
 fn records(part: &Part) -> Result<Vec<u8>> {

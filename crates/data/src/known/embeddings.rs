@@ -86,11 +86,7 @@ fn read(
         let items = Items::Features(Arc::new(Rows { table: table.clone(), start, len }));
         Dataset::new(name, owned(classes), items, given[start..start + len].to_vec(), None)
     };
-    Ok(Splits {
-        train: part(name.to_owned(), 0, parts.0)?,
-        test: Some(part(format!("{name}-test"), parts.0, parts.1)?),
-        second_test: None,
-    })
+    Ok(Splits::new(part(name.to_owned(), 0, parts.0)?, Some(part(format!("{name}-test"), parts.0, parts.1)?)))
 }
 
 #[cfg(test)]

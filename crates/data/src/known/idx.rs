@@ -64,7 +64,7 @@ pub fn read(name: &str, folder: &Path, classes: &[&str]) -> Result<Splits> {
         return Err(Error::format(choose(folder, FILES[1]), None, problem));
     }
     let test = part(&format!("{name}-test"), FILES[2], FILES[3])?;
-    Ok(Splits { train, test: Some(test), second_test: None })
+    Ok(Splits::new(train, Some(test)))
 }
 
 /// A set from the bytes of a file of pictures and of a file of labels, plain or gzipped.

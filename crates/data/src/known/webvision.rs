@@ -51,6 +51,7 @@ pub fn mini(folder: &Path) -> Result<Splits> {
             .find(|place| place.is_dir())
             .map(|place| ilsvrc12(place))
             .transpose()?,
+        notes: Vec::new(),
     })
 }
 

@@ -127,7 +127,14 @@ fn features(array: Array) -> Result<Items> {
 }
 
 fn part(array: Array, given: Column, truth: Option<Column>) -> Result<Part> {
-    Ok(Part { items: features(array)?, given, truth, names: None, skipped: Default::default() })
+    Ok(Part {
+        items: features(array)?,
+        given,
+        truth,
+        names: None,
+        skipped: Default::default(),
+        notes: Vec::new(),
+    })
 }
 
 /// Name of the array that holds the features.

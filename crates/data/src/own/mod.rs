@@ -103,6 +103,8 @@ pub(crate) struct Part {
     truth: Option<Column>,
     names: Option<Vec<String>>,
     skipped: Skipped,
+    /// What a person should know of how it was read, a sentence each.
+    notes: Vec<String>,
 }
 
 /// Names of folders and shards with a test part, the first found being taken.
@@ -115,7 +117,8 @@ pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
 
 /// Opens items without asking for labels, to be predicted: a picture, all pictures below a folder, Parquet with pictures (the
 /// training part's, if they are in parts), or an array of features. Columns and arrays of labels that are there are left out.
-pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Dataset> {
+/// All are in the training part of what is returned.
+pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     let items = if about.is_dir() {
@@ -134,7 +137,7 @@ pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Dataset> {
                        .safetensors and .csv";
         return Err(Error::format(path, None, problem));
     };
-    Ok(Dataset::unlabelled(name_of(path, options), items))
+    Ok(Splits::new(Dataset::unlabelled(name_of(path, options), items), None))
 }
 
 fn name_of(path: &Path, options: &OwnOptions) -> String {
@@ -145,7 +148,7 @@ fn name_of(path: &Path, options: &OwnOptions) -> String {
 
 /// As [`open`], telling also the form and what was passed over.
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
-    let (form, train, mut test) = read(path, options.labels.as_deref(), options)?;
+    let (form, mut train, mut test) = read(path, options.labels.as_deref(), options)?;
     if let Some(other) = &options.test {
         if options.test_rows.is_some() {
             let requirement = "either a test file or test rows, not both".to_string();
@@ -160,7 +163,9 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
         hidden: train_skipped.hidden + test_skipped.hidden,
         foreign: train_skipped.foreign + test_skipped.foreign,
     };
-    let splits = assemble(name, train, test, options)?;
+    let mut notes = std::mem::take(&mut train.notes);
+    notes.extend(test.iter_mut().flat_map(|test| test.notes.drain(..)));
+    let splits = Splits { notes, ..assemble(name, train, test, options)? };
     Ok(Opened { splits, form, skipped })
 }
 
@@ -193,7 +198,7 @@ fn assemble(name: String, train: Part, test: Option<Part>, options: &OwnOptions)
     let train = dataset(train, "")?;
     let test = test.map(|test| dataset(test, " (test)")).transpose()?;
     let Some(rows) = &options.test_rows else {
-        return Ok(Splits { train, test, second_test: None });
+        return Ok(Splits::new(train, test));
     };
     let count = train.len();
     if rows.start >= rows.end || rows.end > count || rows.len() == count {
@@ -202,7 +207,7 @@ fn assemble(name: String, train: Part, test: Option<Part>, options: &OwnOptions)
     }
     let outside: Vec<usize> = (0..count).filter(|row| !rows.contains(row)).collect();
     let inside: Vec<usize> = rows.clone().collect();
-    Ok(Splits { test: Some(train.subset(&inside)?), train: train.subset(&outside)?, second_test: None })
+    Ok(Splits::new(train.subset(&outside)?, Some(train.subset(&inside)?)))
 }
 
 type Parts = (Form, Part, Option<Part>);
@@ -253,7 +258,14 @@ fn read_metadata(table: &Path, options: &OwnOptions) -> Result<Part> {
     let rows = metadata::open(table, names)?;
     let files = metadata::resolve(table, &rows)?;
     let items = Items::Images(Arc::new(files::Files::new(files)));
-    Ok(Part { items, given: rows.given, truth: rows.truth, names: None, skipped: Skipped::default() })
+    Ok(Part {
+        items,
+        given: rows.given,
+        truth: rows.truth,
+        names: None,
+        skipped: Skipped::default(),
+        notes: Vec::new(),
+    })
 }
 
 fn read_classes(root: &Path) -> Result<Part> {
@@ -265,6 +277,7 @@ fn read_classes(root: &Path) -> Result<Part> {
         truth: None,
         names: Some(classes.names),
         skipped: classes.skipped,
+        notes: Vec::new(),
     })
 }
 

@@ -235,7 +235,14 @@ fn part(shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
             shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
         }
     }
-    Ok(Part { items: pictures(shards, options)?, given, truth, names, skipped: Skipped::default() })
+    Ok(Part {
+        items: pictures(shards, options)?,
+        given,
+        truth,
+        names,
+        skipped: Skipped::default(),
+        notes: Vec::new(),
+    })
 }
 
 fn pictures(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Items> {
