@@ -40,6 +40,10 @@ pub trait FeatureStore: Send + Sync {
     fn dim(&self) -> usize;
     /// Writes vector `index` to `out`, which has `dim` places.
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
+    /// The id of a vector, if the data has a column of ids.
+    fn origin(&self, _index: usize) -> Option<String> {
+        None
+    }
 }
 
 /// The items of a data set.
@@ -63,6 +67,14 @@ impl Items {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Where an item came from, if it has a place of its own (a path, or a path and a row) or an id.
+    pub fn origin(&self, index: usize) -> Option<String> {
+        match self {
+            Items::Images(store) => store.origin(index),
+            Items::Features(store) => store.origin(index),
+        }
     }
 }
 
@@ -257,6 +269,9 @@ impl FeatureStore for Chosen<dyn FeatureStore> {
     }
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         self.store.read(self.chosen[index], out)
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        self.store.origin(self.chosen[index])
     }
 }
 

@@ -18,7 +18,7 @@ pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Split
         {
             places.push(folder);
         }
-        return known::open(what, &places);
+        return own::relabel(what, known::open(what, &places)?, options);
     }
     let path = Path::new(what);
     if path.exists() {

@@ -186,7 +186,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
                 "0.25".to_owned()
             }
             (_, Expected::Switch) => "true".to_owned(),
-            (_, Expected::Wholes | Expected::List | Expected::Milestones) => "[]".to_owned(),
+            (_, Expected::Wholes | Expected::Texts | Expected::List | Expected::Milestones) => "[]".to_owned(),
         };
         let set = |path: String| Layers::new().with_sets([format!("{path}={value}")]);
         set(key.path()).unwrap();

@@ -7,7 +7,7 @@ mod summary;
 mod words;
 
 use crate::settings::Choices;
-use crate::source::tell_notes;
+use crate::source::tell_all;
 use crate::train::folder::write;
 use crate::train::screen::Look;
 use crate::train::{Done, Habits, Job, Keep, carry_out, finish};
@@ -79,7 +79,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let layers = choices.layers_over(below(ANY)?)?;
     let splits = layers.data()?.open()?;
     if !quiet {
-        tell_notes(&splits);
+        tell_all(&splits)?;
     }
     let layers = match splits.train.items() {
         Items::Features(_) => choices.layers_over(below(EMBEDDINGS)?)?,

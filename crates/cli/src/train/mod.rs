@@ -11,7 +11,7 @@ mod table;
 pub(crate) use finish::name;
 
 use crate::settings::Choices;
-use crate::source::tell_notes;
+use crate::source::tell_all;
 use anyhow::{Context, Result, bail};
 use finish::Summary;
 use folder::Folder;
@@ -123,7 +123,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
     let splits = layers.data()?.open()?;
     if !arguments.quiet {
-        tell_notes(&splits);
+        tell_all(&splits)?;
     }
     let recipe = layers.resolve_for(&splits.train)?;
     let look = match (arguments.quiet, arguments.json) {

@@ -9,7 +9,7 @@ mod images;
 mod labels;
 mod text;
 
-pub use duplicates::{Duplicates, Group};
+pub use duplicates::{Duplicates, Group, Shared, shared};
 pub use features::{Features, Range};
 pub use images::{Images, ShapeCount};
 pub use labels::{ClassCount, Confusion, Labels, Noise};

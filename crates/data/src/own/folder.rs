@@ -77,6 +77,7 @@ pub fn open(root: &Path) -> Result<Classes> {
     if names.is_empty() {
         return Err(Error::format(root, None, "no class folder in it"));
     }
+    given.mark_names();
     Ok(Classes { files: Files::new(files), given, names, skipped })
 }
 

@@ -68,7 +68,7 @@ pub fn open(path: &Path, names: Names) -> Result<Rows> {
 
 /// Rows of a `metadata.csv`. `path` is for messages.
 pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
-    let mut records = Records::new(path, reader);
+    let mut records = Records::new(path, reader)?;
     let Some((_, header)) = records.next()? else {
         return Err(Error::format(path, None, "the file is empty: no header in it"));
     };
