@@ -99,14 +99,13 @@ pub fn tell_notes(splits: &Splits) {
 
 /// Says what a person should know of data that is to be learnt from: also which vectors are in both parts. Pictures are not read
 /// through for that; `negscale data inspect` does.
-pub fn tell_all(splits: &Splits) -> Result<()> {
+pub fn tell_all(splits: &Splits) {
     tell_notes(splits);
-    let (Some(test), Items::Features(_)) = (&splits.test, splits.train.items()) else { return Ok(()) };
-    let found = shared(&splits.train, test, 1)?;
+    let (Some(test), Items::Features(_)) = (&splits.test, splits.train.items()) else { return };
+    let found = shared(&splits.train, test, 1);
     if found.items > 0 {
         eprintln!("warning: {}", describe_shared(&found, test.len(), "test"));
     }
-    Ok(())
 }
 
 /// Items that are in two parts, in words.

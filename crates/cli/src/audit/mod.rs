@@ -79,7 +79,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let layers = choices.layers_over(below(ANY)?)?;
     let splits = layers.data()?.open()?;
     if !quiet {
-        tell_all(&splits)?;
+        tell_all(&splits);
     }
     let layers = match splits.train.items() {
         Items::Features(_) => choices.layers_over(below(EMBEDDINGS)?)?,

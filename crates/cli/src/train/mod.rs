@@ -123,7 +123,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let layers = arguments.choices.layers()?;
     let splits = layers.data()?.open()?;
     if !arguments.quiet {
-        tell_all(&splits)?;
+        tell_all(&splits);
     }
     let recipe = layers.resolve_for(&splits.train)?;
     let look = match (arguments.quiet, arguments.json) {

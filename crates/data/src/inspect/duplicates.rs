@@ -79,10 +79,10 @@ pub struct Shared {
 }
 
 /// Items of `other` that are in `train` as well.
-pub fn shared(train: &Dataset, other: &Dataset, examples: usize) -> Result<Shared> {
-    let places: HashMap<u128, usize> = prints(train.items())?.into_iter().rev().collect();
+pub fn shared(train: &Dataset, other: &Dataset, examples: usize) -> Shared {
+    let places: HashMap<u128, usize> = prints(train.items()).into_iter().rev().collect();
     let mut pairs: Vec<(bool, usize, usize)> = Vec::new();
-    for (print, at) in prints(other.items())? {
+    for (print, at) in prints(other.items()) {
         if let Some(&place) = places.get(&print) {
             pairs.push((train.given()[place] == other.given()[at], place, at));
         }
@@ -90,26 +90,25 @@ pub fn shared(train: &Dataset, other: &Dataset, examples: usize) -> Result<Share
     let contradicting = pairs.iter().filter(|(same, _, _)| !same).count();
     pairs.sort_by_key(|&(same, _, at)| (same, at));
     let first = pairs.iter().take(examples).map(|&(_, place, at)| (place, at)).collect();
-    Ok(Shared { items: pairs.len(), contradicting, first })
+    Shared { items: pairs.len(), contradicting, first }
 }
 
-/// Prints of all items that can be read, in their order.
-fn prints(items: &Items) -> Result<Vec<Print>> {
-    match items {
-        // A file that cannot be read has been found before, and equals nothing.
-        Items::Images(store) => {
-            let print = |index| store.bytes(index).map_or(None, |bytes| Some((print_of(&bytes), index)));
-            Ok((0..store.len()).into_par_iter().filter_map(print).collect())
-        }
-        Items::Features(store) => {
-            let print = |(row, bytes): &mut (Vec<f32>, Vec<u8>), index| {
+/// Prints of all items that can be read, in their order. One that cannot is a finding of [`super::inspect`], and equals nothing.
+fn prints(items: &Items) -> Vec<Print> {
+    let start = || match items {
+        Items::Images(_) => (Vec::new(), Vec::new()),
+        Items::Features(store) => (vec![0.0; store.dim()], Vec::new()),
+    };
+    let print = |(row, bytes): &mut (Vec<f32>, Vec<u8>), index| -> Result<Print> {
+        match items {
+            Items::Images(store) => Ok((print_of(&store.bytes(index)?), index)),
+            Items::Features(store) => {
                 store.read(index, row)?;
                 bytes.clear();
                 bytes.extend(row.iter().flat_map(|x| x.to_le_bytes()));
                 Ok((print_of(bytes), index))
-            };
-            let start = || (vec![0.0; store.dim()], Vec::new());
-            (0..store.len()).into_par_iter().map_init(start, print).collect()
+            }
         }
-    }
+    };
+    (0..items.len()).into_par_iter().map_init(start, print).filter_map(|print| print.ok()).collect()
 }

@@ -60,7 +60,8 @@ pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Ve
     if let Some((number, fields)) = first {
         let mut next = records.next()?.map(|(number, record)| (number, record.clone()));
         if fields.len() > 1 && next.is_some() {
-            let problem = format!("{} columns without a heading: name the column of labels `label`", fields.len());
+            let problem =
+                format!("{} columns without a heading: name the column of labels `label`", fields.len());
             return Err(Error::format(path, line(number), problem));
         }
         for field in &fields {
@@ -80,7 +81,11 @@ pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Ve
     let mut numbers = Column::new(true);
     classes.iter().for_each(|class| numbers.push(&class.to_string()));
     let joined = LabelFile { given: numbers, ..file }.join(dataset.items())?;
-    joined.given.words().map(|word| word.parse().map_err(|_| no_fit(dataset, format!("`{word}` is no class")))).collect()
+    joined
+        .given
+        .words()
+        .map(|word| word.parse().map_err(|_| no_fit(dataset, format!("`{word}` is no class"))))
+        .collect()
 }
 
 fn push(file: &mut LabelFile, items: usize, number: u64, word: &str, dataset: &Dataset) -> Result<()> {

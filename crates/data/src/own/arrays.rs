@@ -64,9 +64,11 @@ pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> 
     };
     match (extension.as_str(), beside) {
         ("npy", Some(beside)) => Ok((joined(features(npy::open(path)?)?, beside, Vec::new())?, None)),
-        ("npy", None) => {
-            Err(Error::format(path, None, "an .npy file has no room for labels: name a labels file (--labels)"))
-        }
+        ("npy", None) => Err(Error::format(
+            path,
+            None,
+            "an .npy file has no room for labels: name a labels file (--labels)",
+        )),
         ("npz", beside) => {
             let file = Npz::open(path, options.max_unpacked, options.scratch.as_deref())?;
             named(path, Named::Npz(Box::new(file)), beside, options)
@@ -159,8 +161,10 @@ fn choose_features(
     }
     <[String; 1]>::try_from(tables).map(|[name]| name).map_err(|tables| {
         let listing = file.names().join(", ");
-        let problem =
-            format!("which array holds the features? {} could, of {listing}: name it (--array)", tables.len());
+        let problem = format!(
+            "which array holds the features? {} could, of {listing}: name it (--array)",
+            tables.len()
+        );
         Error::format(path, None, problem)
     })
 }

@@ -58,7 +58,8 @@ impl Layout<'_> {
         let all = |names: &[String]| names.iter().map(|name| need(name)).collect::<Result<Vec<_>, _>>();
         let (chosen, ignored) = (all(self.features)?, all(self.ignored)?);
         let one = |name: Option<&str>| name.map(need).transpose();
-        let (label, truth, id) = (one(self.label)?, one(self.truth)?, one(self.id.filter(|&id| id != NO_ID))?);
+        let (label, truth, id) =
+            (one(self.label)?, one(self.truth)?, one(self.id.filter(|&id| id != NO_ID))?);
         let roles = [("label_column", label), ("truth_column", truth), ("id_column", id)];
         for (at, (setting, place)) in roles.iter().enumerate() {
             let Some(place) = place else { continue };
@@ -68,13 +69,18 @@ impl Layout<'_> {
                 roles[..at].iter().find(|(_, other)| *other == Some(*place)).map(|(other, _)| *other)
             });
             if let Some(other) = twice {
-                return Err(format!("column `{}` is in both {setting} and {other}: leave it out of one", names[*place]));
+                return Err(format!(
+                    "column `{}` is in both {setting} and {other}: leave it out of one",
+                    names[*place]
+                ));
             }
         }
         if let Some(&at) = chosen.iter().find(|at| ignored.contains(at)) {
             return Err(format!("column `{}` is in both feature_columns and ignore_columns", names[at]));
         }
-        let is_free = |at: &usize| ![label, truth, id].contains(&Some(*at)) && !chosen.contains(at) && !ignored.contains(at);
+        let is_free = |at: &usize| {
+            ![label, truth, id].contains(&Some(*at)) && !chosen.contains(at) && !ignored.contains(at)
+        };
         let truth = truth.or_else(|| find(TRUTH).filter(is_free));
         let looks = |at: &usize| self.id != Some(NO_ID) && is_free(at) && header::is_id(names[*at]);
         let guessed: Vec<usize> = (0..names.len()).filter(looks).collect();
@@ -102,7 +108,8 @@ impl Layout<'_> {
 
 /// What is said of a column that was taken for one of ids.
 pub(super) fn note_of_id(name: &str) -> String {
-    let name = if name.is_empty() { "without a name".to_owned() } else { format!("`{}`", name.escape_debug()) };
+    let name =
+        if name.is_empty() { "without a name".to_owned() } else { format!("`{}`", name.escape_debug()) };
     format!(
         "column {name} is taken for ids and is no feature; --id-column none makes it one, --ignore-columns leaves it out"
     )
@@ -164,7 +171,10 @@ mod tests {
         let roles = assign(&["", "a", "row_id", "label"], plain).unwrap();
         assert_eq!((roles.id, roles.guessed, roles.features), (Some(0), vec![0, 2], vec![1]));
         let roles = assign(&["a", "target", "b", "true_label", "sample_id"], plain).unwrap();
-        assert_eq!((roles.given, roles.truth, roles.id, roles.features), (Some(1), Some(3), Some(4), vec![0, 2]));
+        assert_eq!(
+            (roles.given, roles.truth, roles.id, roles.features),
+            (Some(1), Some(3), Some(4), vec![0, 2])
+        );
         let roles = assign(&["id", "a", "label"], Layout { id: Some("none"), ..plain }).unwrap();
         assert_eq!((roles.id, roles.features), (None, vec![0, 1]));
         let roles = assign(&["name", "id", "a", "label"], Layout { id: Some("name"), ..plain }).unwrap();

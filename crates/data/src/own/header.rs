@@ -104,11 +104,7 @@ impl Below {
     }
 
     /// Whether the first line is a header, if that is certain. `again` says that its label occurs below.
-    pub fn is_header<'a>(
-        &self,
-        first: impl Iterator<Item = &'a str> + Clone,
-        again: bool,
-    ) -> Option<bool> {
+    pub fn is_header<'a>(&self, first: impl Iterator<Item = &'a str> + Clone, again: bool) -> Option<bool> {
         if again || first.clone().all(is_number) {
             return Some(false);
         }

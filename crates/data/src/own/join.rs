@@ -38,7 +38,8 @@ impl Tails {
         for origin in &all {
             let same = shared.bytes().zip(origin.bytes()).take_while(|(a, b)| a == b).count();
             // A sign of a path is one byte, so what is before it is text.
-            shared.truncate(shared.as_bytes()[..same].iter().rposition(|&b| is_cut(b)).map_or(0, |at| at + 1));
+            shared
+                .truncate(shared.as_bytes()[..same].iter().rposition(|&b| is_cut(b)).map_or(0, |at| at + 1));
         }
         all.iter_mut().for_each(|origin| *origin = plain(&origin[shared.len()..]).to_owned());
         Some(Self(all))
@@ -88,7 +89,12 @@ impl LabelFile {
         self.arrange(rows, &|| None, false)
     }
 
-    fn arrange(mut self, count: usize, tails: &dyn Fn() -> Option<Tails>, may_have_ids: bool) -> Result<Joined> {
+    fn arrange(
+        mut self,
+        count: usize,
+        tails: &dyn Fn() -> Option<Tails>,
+        may_have_ids: bool,
+    ) -> Result<Joined> {
         let mut notes = Vec::new();
         // The program itself leaves paths of items without any empty.
         let paths = self.paths.take().filter(|paths| paths.iter().any(|path| !path.is_empty()));

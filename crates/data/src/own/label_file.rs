@@ -48,8 +48,10 @@ impl LabelFile {
 /// Reads a labels file, by its extension.
 pub fn open(path: &Path, asked: Asked) -> Result<LabelFile> {
     let extension = super::extension(path);
-    if let (Some(column), false) = (asked.label.or(asked.truth), ["csv", "tsv"].contains(&extension.as_str())) {
-        let problem = format!("it has no columns, so no `{column}`: leave --label-column and --truth-column out");
+    if let (Some(column), false) = (asked.label.or(asked.truth), ["csv", "tsv"].contains(&extension.as_str()))
+    {
+        let problem =
+            format!("it has no columns, so no `{column}`: leave --label-column and --truth-column out");
         return Err(Error::format(path, None, problem));
     }
     let file = match extension.as_str() {
@@ -85,7 +87,8 @@ fn decide(
     }
     below.is_header(first.iter(), again).ok_or_else(|| {
         let shown: String = label.chars().take(40).collect();
-        let problem = format!("is `{}` a label or a header? No other line has it: {ASK}", shown.escape_debug());
+        let problem =
+            format!("is `{}` a label or a header? No other line has it: {ASK}", shown.escape_debug());
         Error::format(path, line(1), problem)
     })
 }
@@ -182,7 +185,8 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
     let first = first.clone();
     let Places { label, truth, keys, named } = places(path, &first, asked)?;
     let (mut given, mut truths) = (Column::new(false), Column::new(false));
-    let (mut columns, mut lines, mut below) = ([const { Vec::new() }; 3], Vec::new(), Below::new(first.len()));
+    let (mut columns, mut lines, mut below) =
+        ([const { Vec::new() }; 3], Vec::new(), Below::new(first.len()));
     while let Some((number, record)) = records.next()? {
         below.add(record.iter());
         for (place, column) in [(Some(label), &mut given), (truth, &mut truths)] {
@@ -246,7 +250,9 @@ mod tests {
     fn text_and_columns_give_the_same_labels() {
         let text = from_text(Path::new("l.txt"), "3\n1\n\n".as_bytes(), Header::Auto).unwrap();
         assert_eq!(text.given.words().collect::<Vec<_>>(), ["3", "1"]);
-        for table in ["3\n1\n", "label\n3\n1\n", "whatever\n3\n1\n", "id,y\n0,3\n1,1\n", "0,3\n1,1\n", "0;3\n1;1\n"] {
+        for table in
+            ["3\n1\n", "label\n3\n1\n", "whatever\n3\n1\n", "id,y\n0,3\n1,1\n", "0,3\n1,1\n", "0;3\n1;1\n"]
+        {
             assert_eq!(csv(table, None), ["3", "1"], "{table}");
         }
         assert_eq!(csv("cat\ndog\ncat\n", None), ["cat", "dog", "cat"]);

@@ -97,8 +97,8 @@ impl Column {
         self.rows.iter().map(|&id| self.distinct[id as usize].as_str())
     }
 
-    fn first_row(&self, id: usize) -> usize {
-        self.rows.iter().position(|&row| row as usize == id).unwrap_or(0)
+    fn first_row(&self, id: usize) -> Option<usize> {
+        self.rows.iter().position(|&row| row as usize == id)
     }
 }
 
@@ -217,11 +217,12 @@ impl Vocabulary {
         let classes: Vec<u32> = (column.distinct.iter().enumerate())
             .map(|(id, word)| {
                 place(word).ok_or_else(|| {
-                    let (row, count) = (column.first_row(id), self.names.len());
+                    let row = column.first_row(id).map_or(String::new(), |row| format!(" of item {row}"));
+                    let count = self.names.len();
                     let some: Vec<&str> = self.names.iter().take(5).map(String::as_str).collect();
                     let more = if count > 5 { ", ..." } else { "" };
                     format!(
-                        "label `{word}` of item {row} names none of the {count} classes ({}{more})",
+                        "label `{word}`{row} names none of the {count} classes ({}{more})",
                         some.join(", ")
                     )
                 })

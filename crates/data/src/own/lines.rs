@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub const MAX_RECORD: u64 = 4 << 20;
 
 /// What is said of a blank line.
-const BLANK: &str = "a blank line before the end: fill or remove it, so that it is clear which item each line belongs to";
+const BLANK: &str =
+    "a blank line before the end: fill or remove it, so that it is clear which item each line belongs to";
 
 /// Opens a regular file for streaming.
 pub(super) fn open(path: &Path) -> Result<BufReader<File>> {
@@ -221,7 +222,8 @@ mod tests {
         for text in ["a;1\n\"b\nc\";2\n d ;3\n\n\n", "\u{FEFF}a,1\r\n\"b\nc\",2\r\nd,3\r\n\r\n"] {
             assert_eq!(lines(text).unwrap(), wanted, "{text:?}");
         }
-        for (text, place) in [("a\n\nb\n", "line 2"), ("a,1\r\nb,2\r\n\r\nc,3", "line 3"), ("\na", "line 1")] {
+        for (text, place) in [("a\n\nb\n", "line 2"), ("a,1\r\nb,2\r\n\r\nc,3", "line 3"), ("\na", "line 1")]
+        {
             let error = lines(text).unwrap_err().to_string();
             assert!(error.contains(&format!("t.csv, {place}: a blank line")), "{error}");
         }

@@ -257,7 +257,11 @@ pub(crate) fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Resul
     let train = with(splits.train, &options.labels)?;
     let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;
     if let (None, Some(file)) = (&test, &options.test_labels) {
-        return Err(Error::format(file, None, format!("labels for the test part of `{what}`, which has none")));
+        return Err(Error::format(
+            file,
+            None,
+            format!("labels for the test part of `{what}`, which has none"),
+        ));
     }
     Ok(Splits { train, test, second_test: splits.second_test, notes })
 }
@@ -354,8 +358,11 @@ type Parts = (Form, Part, Option<Part>);
 /// Recognises the form of a path and reads it.
 fn read(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Parts> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    let (form, mut train, test) =
-        if about.is_dir() { read_folder(path, labels.is_some(), options)? } else { read_file(path, labels, options)? };
+    let (form, mut train, test) = if about.is_dir() {
+        read_folder(path, labels.is_some(), options)?
+    } else {
+        read_file(path, labels, options)?
+    };
     if let Some(file) = labels.filter(|_| form != Form::Array) {
         // Corrected labels, for instance: instead of their own.
         let has_columns = form != Form::ImageFolder;

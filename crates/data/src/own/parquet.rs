@@ -104,13 +104,15 @@ impl Shard {
     fn features(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
         let pairs = self.reader.metadata().file_metadata().key_value_metadata();
         let pair = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == "huggingface"));
-        let Some(text) = pair.and_then(|pair| pair.value.as_deref()) else { return Ok(Default::default()) };
+        let Some(text) = pair.and_then(|pair| pair.value.as_deref()) else {
+            return Ok(serde_json::Map::new());
+        };
         let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
             let problem = format!("the description of its columns (`huggingface`) is damaged: {error}");
             Error::format(&self.path, "schema".to_string(), problem)
         })?;
         let features = json.get("info").and_then(|info| info.get("features")).and_then(|f| f.as_object());
-        Ok(features.cloned().unwrap_or_else(Default::default))
+        Ok(features.map_or_else(serde_json::Map::new, Clone::clone))
     }
 
     /// Names of classes that the description gives for a column, if all of them are text.

@@ -36,10 +36,10 @@ impl Spill {
     pub fn write(&self, bytes: &[u8]) -> Result<Place> {
         let failed = |e| Error::io(&self.folder, e);
         let mut state = self.lock();
-        if state.is_none() {
-            *state = Some((tempfile::tempfile_in(&self.folder).map_err(failed)?, 0));
-        }
-        let Some((file, end)) = state.as_mut() else { return Ok(Place { start: 0, length: 0 }) };
+        let (file, end) = match &mut *state {
+            Some(state) => state,
+            empty => empty.insert((tempfile::tempfile_in(&self.folder).map_err(failed)?, 0)),
+        };
         file.seek(SeekFrom::Start(*end)).map_err(failed)?;
         file.write_all(bytes).map_err(failed)?;
         let place = Place { start: *end, length: bytes.len() };
@@ -51,10 +51,12 @@ impl Spill {
     pub fn read(&self, place: Place) -> Result<Vec<u8>> {
         let failed = |e| Error::io(&self.folder, e);
         let mut bytes = vec![0; place.length];
-        if let Some((file, _)) = self.lock().as_mut() {
-            file.seek(SeekFrom::Start(place.start)).map_err(failed)?;
-            file.read_exact(&mut bytes).map_err(failed)?;
-        }
+        let mut state = self.lock();
+        let Some((file, _)) = state.as_mut() else {
+            return Err(Error::format(&self.folder, None, "nothing was unpacked here yet"));
+        };
+        file.seek(SeekFrom::Start(place.start)).map_err(failed)?;
+        file.read_exact(&mut bytes).map_err(failed)?;
         Ok(bytes)
     }
 }

@@ -70,8 +70,10 @@ fn plan(path: &Path, first: &csv::StringRecord, reading: Reading) -> Result<Plan
     let numbers: Vec<String> = (1..=fields.len()).map(|number| number.to_string()).collect();
     let by_number: Vec<&str> = numbers.iter().map(String::as_str).collect();
     let last = fields.len().saturating_sub(1);
-    let has_words = || fields.iter().enumerate().any(|(at, f)| (layout.unlabelled || at != last) && !is_number(f));
-    let counts = || fields.len() > 2 && fields.iter().enumerate().take(last).all(|(at, f)| *f == at.to_string());
+    let has_words =
+        || fields.iter().enumerate().any(|(at, f)| (layout.unlabelled || at != last) && !is_number(f));
+    let counts =
+        || fields.len() > 2 && fields.iter().enumerate().take(last).all(|(at, f)| *f == at.to_string());
     let is_usual = header::has_usual_name(fields.iter().copied());
     let has_header = match reading.header {
         Header::Yes => true,
@@ -79,7 +81,9 @@ fn plan(path: &Path, first: &csv::StringRecord, reading: Reading) -> Result<Plan
         Header::No => layout.unlabelled && has_words(),
         Header::Auto if layout.is_named() || is_usual || has_words() => true,
         Header::Auto if counts() => {
-            return Err(wrong(format!("does the line 0, 1, 2, ... name the columns, or is it an item? {ASK}")));
+            return Err(wrong(format!(
+                "does the line 0, 1, 2, ... name the columns, or is it an item? {ASK}"
+            )));
         }
         Header::Auto => false,
     };
@@ -150,7 +154,8 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
         return Err(Error::format(path, None, "only a header: no row in it"));
     }
     if let Some(word) = doubtful.filter(|word| given.has(word)) {
-        let problem = format!("is `{}` a header or the label of an item, as further down? {ASK}", word.escape_debug());
+        let problem =
+            format!("is `{}` a header or the label of an item, as further down? {ASK}", word.escape_debug());
         return Err(Error::format(path, line(1), problem));
     }
     let layout = reading.layout;
@@ -158,7 +163,8 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
     if let Some(at) = counting.found().filter(|_| !is_asked) {
         return Err(Error::format(path, None, columns::refuse_counting(&name(roles.features[at]))));
     }
-    let notes = roles.guessed.iter().map(|&at| format!("{}: {}", path.display(), columns::note_of_id(&names[at])));
+    let notes =
+        roles.guessed.iter().map(|&at| format!("{}: {}", path.display(), columns::note_of_id(&names[at])));
     let element = Element { kind: Kind::Float, size: 4, big_endian: false };
     let features = Array::new(path, None, spool.finish()?, element, vec![rows, roles.features.len()], false)?;
     Ok(Table {
@@ -238,11 +244,15 @@ mod tests {
     #[test]
     fn semicolons_and_tabs_separate_as_commas_do() {
         let expected = (vec![vec![1.0, 2.0], vec![3.0, 4.5]], vec!["cat, small".to_string(), "dog".into()]);
-        for text in ["a;b;label\n1;2;cat, small\n3;4.5;dog\n", "a\tb\tlabel\n1\t2\tcat, small\n3\t4.5\tdog\n"] {
+        for text in ["a;b;label\n1;2;cat, small\n3;4.5;dog\n", "a\tb\tlabel\n1\t2\tcat, small\n3\t4.5\tdog\n"]
+        {
             assert_eq!(parts(text, Layout::default()), expected);
         }
         let said = error("a;b;label\n1,5;2,5;x\n");
-        assert!(said.contains("line 2, column 1 `a`: `1,5` is not a number") && said.contains("decimal point"), "{said}");
+        assert!(
+            said.contains("line 2, column 1 `a`: `1,5` is not a number") && said.contains("decimal point"),
+            "{said}"
+        );
     }
 
     #[test]

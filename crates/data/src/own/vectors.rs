@@ -48,7 +48,9 @@ fn is_numeric(leaf: &ColumnDescriptor) -> bool {
     let is_half = matches!(leaf.logical_type_ref(), Some(LogicalType::Float16));
     plain
         && match leaf.physical_type() {
-            Physical::FLOAT | Physical::DOUBLE | Physical::INT32 | Physical::INT64 | Physical::BOOLEAN => true,
+            Physical::FLOAT | Physical::DOUBLE | Physical::INT32 | Physical::INT64 | Physical::BOOLEAN => {
+                true
+            }
             Physical::FIXED_LEN_BYTE_ARRAY => is_half && leaf.type_length() == 2,
             _ => false,
         }
@@ -71,13 +73,19 @@ pub(super) fn choose(shard: &Shard, layout: Layout, array: Option<&str>) -> Resu
     let names: Vec<&str> = shard.names();
     // The leaf of a column that has only one, with so many levels of lists around it.
     let leaf = |name: &str, lists: i16| {
-        let mut inside = leaves.iter().enumerate().filter(|(_, leaf)| leaf.path().parts().first().is_some_and(|p| p == name));
+        let mut inside = leaves
+            .iter()
+            .enumerate()
+            .filter(|(_, leaf)| leaf.path().parts().first().is_some_and(|p| p == name));
         let (at, leaf) = inside.next()?;
         let is_it = inside.next().is_none() && leaf.max_rep_level() == lists && is_numeric(leaf);
         (is_it && (lists > 0 || leaf.path().parts().len() == 1)).then_some(at)
     };
-    let is_ours = |name: &&str| ![layout.label, layout.truth].contains(&Some(*name)) && !layout.ignored.iter().any(|i| i == name);
-    let lists: Vec<&str> = names.iter().copied().filter(|name| is_ours(name) && leaf(name, 1).is_some()).collect();
+    let is_ours = |name: &&str| {
+        ![layout.label, layout.truth].contains(&Some(*name)) && !layout.ignored.iter().any(|i| i == name)
+    };
+    let lists: Vec<&str> =
+        names.iter().copied().filter(|name| is_ours(name) && leaf(name, 1).is_some()).collect();
     let list = match (array, &lists[..]) {
         (Some(name), _) => {
             if !names.contains(&name) {
@@ -94,12 +102,20 @@ pub(super) fn choose(shard: &Shard, layout: Layout, array: Option<&str>) -> Resu
         (None, several) => match USUAL.iter().find(|usual| several.contains(usual)) {
             Some(name) => Some(*name),
             None => {
-                let problem = format!("which column holds the features? {} could: name it with --array", several.join(", "));
+                let problem = format!(
+                    "which column holds the features? {} could: name it with --array",
+                    several.join(", ")
+                );
                 return Err(wrong(problem));
             }
         },
     };
-    let id_of = |name: &str| names.contains(&name).then(|| name.to_owned()).ok_or_else(|| wrong(format!("no column `{name}`: there are {}", names.join(", "))));
+    let id_of = |name: &str| {
+        names
+            .contains(&name)
+            .then(|| name.to_owned())
+            .ok_or_else(|| wrong(format!("no column `{name}`: there are {}", names.join(", "))))
+    };
     if let Some(name) = list {
         let id = layout.id.filter(|&id| id != NO_ID).map(id_of).transpose()?;
         let at = leaf(name, 1).into_iter().collect();
@@ -163,12 +179,10 @@ fn open_leaf(reader: ColumnReader, leaf: &ColumnDescriptor) -> Option<Numbers> {
         ColumnReader::Int64ColumnReader(reader) if unsigned => numbers(reader, |&n| n as u64 as f32),
         ColumnReader::Int64ColumnReader(reader) => numbers(reader, |&n| n as f32),
         ColumnReader::BoolColumnReader(reader) => numbers(reader, |&n| f32::from(u8::from(n))),
-        ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-            numbers(reader, |bytes| match bytes.data() {
-                [low, high] => f16::from_le_bytes([*low, *high]).to_f32(),
-                _ => f32::NAN,
-            })
-        }
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => numbers(reader, |bytes| match bytes.data() {
+            [low, high] => f16::from_le_bytes([*low, *high]).to_f32(),
+            _ => f32::NAN,
+        }),
         _ => return None,
     })
 }
@@ -185,10 +199,17 @@ fn fault(batch: &Batch, leaf: &ColumnDescriptor, rows: usize, dim: usize) -> Opt
     }
     if leaf.max_rep_level() > 0 {
         let odd = |(at, &level): (usize, &i16)| (level == 0) != (at % dim == 0);
-        let odd = repetitions.iter().enumerate().position(odd).or((repetitions.len() != rows * dim).then_some(repetitions.len().saturating_sub(1)));
+        let odd = repetitions
+            .iter()
+            .enumerate()
+            .position(odd)
+            .or((repetitions.len() != rows * dim).then_some(repetitions.len().saturating_sub(1)));
         if let Some(at) = odd {
             let row = row_of(at).saturating_sub(usize::from(repetitions[at] == 0 && at % dim != 0));
-            return Some((row, format!("not {dim} numbers, as in the first row: all rows need equally many")));
+            return Some((
+                row,
+                format!("not {dim} numbers, as in the first row: all rows need equally many"),
+            ));
         }
     }
     let at = batch.numbers.iter().position(|number| !number.is_finite())?;
@@ -230,11 +251,13 @@ fn read_group(
     let wrong = |problem: String| Error::format(shard.path(), place.clone(), problem);
     let unreadable = |error: ::parquet::errors::ParquetError| wrong(format!("cannot be read: {error}"));
     let rows = shard.group(group).map_err(unreadable)?;
-    let expected = usize::try_from(rows.metadata().num_rows()).map_err(|_| wrong("claims a negative number of rows".into()))?;
+    let expected = usize::try_from(rows.metadata().num_rows())
+        .map_err(|_| wrong("claims a negative number of rows".into()))?;
     let mut columns = Vec::with_capacity(chosen.leaves.len());
     for &at in &chosen.leaves {
         let (leaf, reader) = (shard.schema().column(at), rows.get_column_reader(at).map_err(unreadable)?);
-        let numbers = open_leaf(reader, &leaf).ok_or_else(|| wrong("a column that holds no numbers".into()))?;
+        let numbers =
+            open_leaf(reader, &leaf).ok_or_else(|| wrong("a column that holds no numbers".into()))?;
         columns.push((leaf, numbers, Batch::default()));
     }
     let (mut done, mut bytes, mut row) = (0, Vec::new(), Vec::new());
@@ -254,14 +277,17 @@ fn read_group(
             }
             dim = dim.max(dims.unwrap_or(batch.numbers.len()).max(1));
             if let Some((row, problem)) = fault(batch, leaf, ask, dim) {
-                let place = format!("row group {group}, row {}, column `{}`", done + row, leaf.path().parts()[0]);
+                let place =
+                    format!("row group {group}, row {}, column `{}`", done + row, leaf.path().parts()[0]);
                 return Err(Error::format(shard.path(), place, problem));
             }
         }
         width.get_or_insert(dim * columns.len());
         for at in 0..ask {
             row.clear();
-            columns.iter().for_each(|(_, _, batch)| row.extend_from_slice(&batch.numbers[at * dim..(at + 1) * dim]));
+            columns
+                .iter()
+                .for_each(|(_, _, batch)| row.extend_from_slice(&batch.numbers[at * dim..(at + 1) * dim]));
             if !chosen.is_list {
                 counting.get_or_insert_with(|| Counting::new(row.len())).add(&row);
             }
