@@ -1,11 +1,11 @@
 //! `negscale data`: what there is, getting it, and a first look at it.
 
-use crate::source::{Own, Place, open_data};
+use crate::source::{Own, Place, describe_shared, open_data};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use negscale_data::fetch::{self, Progress};
-use negscale_data::inspect::{Options, inspect};
-use negscale_data::{catalogue, known, noise};
+use negscale_data::inspect::{Options, Shared, inspect, shared};
+use negscale_data::{Dataset, catalogue, known, noise};
 use std::time::Duration;
 
 /// Data sets: list, fetch, inspect.
@@ -87,10 +87,36 @@ pub fn run(what: Data) -> Result<()> {
                     say!("== {part}\n{report}");
                 }
             }
+            for (part, other) in [("test", &splits.test), ("second test", &splits.second_test)] {
+                let Some(other) = other.as_ref().filter(|_| !labels_only) else { continue };
+                let found = shared(&splits.train, other, options.examples);
+                if json {
+                    say!("{}", serde_json::json!({"part": format!("train and {part}"), "shared": found}));
+                } else {
+                    tell_shared(part, &splits.train, other, &found)?;
+                }
+            }
             if !json && known::is_known(&data) && splits.train.truth().is_none() {
                 say!("Labels are taken as given; `--noise` lays noise over them.");
             }
         }
+    }
+    Ok(())
+}
+
+/// Items that are in the training part and in another.
+fn tell_shared(part: &str, train: &Dataset, other: &Dataset, found: &Shared) -> Result<()> {
+    if found.items == 0 {
+        say!("== train and {part}\nduplicates    none");
+        return Ok(());
+    }
+    say!("== train and {part}\nduplicates    {}", describe_shared(found, other.len(), part));
+    for &(place, at) in &found.first {
+        let name = |dataset: &Dataset, item: usize| {
+            let class = &dataset.classes()[dataset.given()[item] as usize];
+            class.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect::<String>()
+        };
+        say!("  train {place} ({}), {part} {at} ({})", name(train, place), name(other, at));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::source::{Own, Place, Split, check_readable, open_items};
 use crate::table::write_row;
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
-use negscale_data::{Dataset, Items};
+use negscale_data::Dataset;
 use negscale_learn::model::Model;
 use negscale_whole::write_whole;
 use std::io::Write;
@@ -70,10 +70,7 @@ fn write(out: impl Write, model: &Model, dataset: &Dataset, top: usize) -> Resul
     // Begun first: where data and model do not fit, nothing is printed.
     let predictions = model.predictions(dataset, 0)?;
     let mut table = csv::Writer::from_writer(out);
-    let origin = |item: usize| match dataset.items() {
-        Items::Images(store) => store.origin(item),
-        Items::Features(_) => None,
-    };
+    let origin = |item: usize| dataset.items().origin(item);
     let placed = !dataset.is_empty() && origin(0).is_some();
     let mut header: Vec<String> = vec!["index".into()];
     header.extend(placed.then(|| "path".into()));

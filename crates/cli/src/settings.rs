@@ -77,10 +77,22 @@ impl Choices {
             ("--device", "device", &self.device),
             ("--label-column", "label_column", &self.own.label_column),
             ("--truth-column", "truth_column", &self.own.truth_column),
+            ("--array", "array", &self.own.array),
+            ("--id-column", "id_column", &self.own.id_column),
+            ("--header", "header", &self.own.header.map(|header| header.word().to_owned())),
         ];
         for (flag, key, text) in texts {
             if let Some(text) = text {
                 layers = layers.with_flag(flag, key, text.as_str())?;
+            }
+        }
+        let lists = [
+            ("--feature-columns", "feature_columns", &self.own.feature_columns),
+            ("--ignore-columns", "ignore_columns", &self.own.ignore_columns),
+        ];
+        for (flag, key, names) in lists {
+            if !names.is_empty() {
+                layers = layers.with_flag(flag, key, names.clone())?;
             }
         }
         let paths = [

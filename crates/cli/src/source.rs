@@ -2,8 +2,9 @@
 
 use anyhow::{Context, Result};
 use negscale_data::folders::Folders;
-use negscale_data::own::{self, OwnOptions};
-use negscale_data::{Dataset, NoiseContext, Splits, known, open};
+use negscale_data::inspect::{Shared, shared};
+use negscale_data::own::{self, Header, OwnOptions};
+use negscale_data::{Dataset, Items, NoiseContext, Splits, known, open};
 use negscale_learn::recipe::DataSettings;
 use std::path::PathBuf;
 
@@ -35,15 +36,31 @@ impl Place {
 /// What the data itself does not say.
 #[derive(clap::Args)]
 pub struct Own {
-    /// File of labels (.npy, .csv, or .txt with one a line), for an array or instead of those of the data.
+    /// File of labels (.npy, .csv, or .txt with one a line), for an array or instead of those of the data. Columns `index`, `path` or of
+    /// ids say whose label it is; without them, labels are in the order of the data.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
+    /// Whether the file of labels, or the table where there is none, begins with a header [default: as the file tells].
+    #[arg(long, value_name = "yes|no")]
+    pub header: Option<Header>,
     /// Column of the labels.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
     /// Column of the true labels, if known.
     #[arg(long, value_name = "NAME")]
     pub truth_column: Option<String>,
+    /// Array of the features in .npz and .safetensors, or column of lists of numbers in Parquet.
+    #[arg(long, value_name = "NAME")]
+    pub array: Option<String>,
+    /// Columns of the features in a table, separated by commas [default: all others].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub feature_columns: Vec<String>,
+    /// Columns of a table that are left out, separated by commas.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub ignore_columns: Vec<String>,
+    /// Column of ids in a table: no feature, but named in audit.csv; `none` if there is none, whatever columns are called.
+    #[arg(long, value_name = "NAME")]
+    pub id_column: Option<String>,
     /// Test data, in a form of its own.
     #[arg(long, value_name = "PATH")]
     pub test: Option<PathBuf>,
@@ -62,6 +79,11 @@ impl Own {
     fn options(&self) -> OwnOptions {
         OwnOptions {
             labels: self.labels.clone(),
+            header: self.header.unwrap_or(Header::Auto),
+            array: self.array.clone(),
+            feature_columns: self.feature_columns.clone(),
+            ignore_columns: self.ignore_columns.clone(),
+            id_column: self.id_column.clone(),
             label_column: self.label_column.clone(),
             truth_column: self.truth_column.clone(),
             test: self.test.clone(),
@@ -84,7 +106,7 @@ pub fn open_data(what: &str, place: &Place, own: &Own) -> Result<Splits> {
 pub fn open_to_learn(settings: &DataSettings, quiet: bool) -> Result<Splits> {
     let splits = settings.open()?;
     if !quiet {
-        tell_notes(&splits);
+        tell_all(&splits);
     }
     if !settings.own.skip_unreadable {
         splits.check_readable()?;
@@ -100,6 +122,26 @@ pub fn check_readable(dataset: &Dataset, own: &Own) -> Result<()> {
 /// Says what a person should know of how the data was read.
 pub fn tell_notes(splits: &Splits) {
     splits.notes.iter().for_each(|note| eprintln!("note: {note}"));
+}
+
+/// Says what a person should know of data that is to be learnt from: also which vectors are in both parts. Pictures are not read
+/// through for that; `negscale data inspect` does.
+fn tell_all(splits: &Splits) {
+    tell_notes(splits);
+    let (Some(test), Items::Features(_)) = (&splits.test, splits.train.items()) else { return };
+    let found = shared(&splits.train, test, 1);
+    if found.items > 0 {
+        eprintln!("warning: {}", describe_shared(&found, test.len(), "test"));
+    }
+}
+
+/// Items that are in two parts, in words.
+pub fn describe_shared(found: &Shared, of: usize, part: &str) -> String {
+    let Shared { items, contradicting, .. } = found;
+    format!(
+        "{items} of {of} items of the {part} part are in the training part as well, {contradicting} with another label: \
+         accuracy on them shows what was memorised"
+    )
 }
 
 /// A part of a data set.

@@ -41,6 +41,10 @@ pub trait FeatureStore: Send + Sync {
     fn dim(&self) -> usize;
     /// Writes vector `index` to `out`, which has `dim` places.
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
+    /// The id of a vector, if the data has a column of ids.
+    fn origin(&self, _index: usize) -> Option<String> {
+        None
+    }
 }
 
 /// The items of a data set.
@@ -72,6 +76,14 @@ impl Items {
         match self {
             Items::Images(store) => Items::Images(Arc::new(Chosen { store: store.clone(), chosen })),
             Items::Features(store) => Items::Features(Arc::new(Chosen { store: store.clone(), chosen })),
+        }
+    }
+
+    /// Where an item came from, if it has a place of its own (a path, or a path and a row) or an id.
+    pub fn origin(&self, index: usize) -> Option<String> {
+        match self {
+            Items::Images(store) => store.origin(index),
+            Items::Features(store) => store.origin(index),
         }
     }
 }
@@ -259,6 +271,9 @@ impl FeatureStore for Chosen<dyn FeatureStore> {
     }
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         self.store.read(self.chosen[index], out)
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        self.store.origin(self.chosen[index])
     }
 }
 

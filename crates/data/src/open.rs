@@ -19,7 +19,7 @@ pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Split
         {
             places.push(folder);
         }
-        let splits = known::open(what, &places)?;
+        let splits = own::relabel(what, known::open(what, &places)?, options)?;
         return if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) };
     }
     let path = Path::new(what);

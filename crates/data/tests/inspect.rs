@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use negscale_data::inspect::{Group, Options, Range, Report, ShapeCount, inspect};
+use negscale_data::inspect::{Group, Options, Range, Report, ShapeCount, Shared, inspect, shared};
 use negscale_data::{Dataset, Error, FeatureStore, Image, ImageStore, Items, Result, Shape};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -194,6 +194,21 @@ fn many_blocks_give_the_moments_of_the_whole_whatever_the_number_of_threads() {
     };
     close(features.means.unwrap(), &mean);
     close(features.deviations.unwrap(), &deviation);
+}
+
+#[test]
+fn items_that_are_in_both_parts_are_found_with_those_of_other_labels_first() {
+    let part = |rows: &[f32], given: Vec<u32>| {
+        let rows = rows.iter().map(|&x| if x.is_nan() { vec![] } else { vec![x, 0.5] }).collect();
+        Dataset::new("d", classes(&["a", "b"]), Items::Features(Arc::new(Rows(2, rows))), given, None)
+            .unwrap()
+    };
+    let train = part(&[1.0, 2.0, 3.0, 1.0, f32::NAN], vec![0, 1, 0, 0, 1]);
+    let test = part(&[9.0, 1.0, 2.0, f32::NAN], vec![0, 0, 0, 1]);
+    assert_eq!(shared(&train, &test, 5), Shared { items: 2, contradicting: 1, first: vec![(1, 2), (0, 1)] });
+    assert_eq!(shared(&train, &test, 1).first, [(1, 2)]);
+    assert_eq!(shared(&pictures(), &pictures(), 0).items, pictures().len());
+    assert_eq!(shared(&train, &part(&[4.0], vec![1]), 5), Shared::default());
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn corrected_labels_are_suggestions_where_flagged_in_the_order_of_the_data() {
     assert_eq!(audit.corrected(), [0, 0, 1, 0]);
     let path = folder.join("corrected.csv");
     audit.save_corrected(&path, |index| (index == 2).then(|| "x, y.png".to_owned())).unwrap();
-    let wanted = "index,path,label,given,changed\n0,,a,a,false\n1,,a,=b,true\n2,\"x, y.png\",=b,c,true\n3,,a,a,false\n";
+    let wanted = "index,path,label,given,changed\n0,,a,a,false\n1,,a,'=b,true\n2,\"x, y.png\",'=b,c,true\n3,,a,a,false\n";
     assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
 }
 

@@ -178,6 +178,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
         let value = match (key.path().as_str(), key.expected) {
             ("host" | "baseline", _) => "\"cross-entropy\"".to_owned(),
             ("noise", _) => "\"none\"".to_owned(),
+            ("header", _) => "\"yes\"".to_owned(),
             ("optimiser.kind", _) => "\"adam\"".to_owned(),
             ("schedule.kind", _) => "\"last\"".to_owned(),
             (_, Expected::Text) => format!("\"{}\"", key.default),
@@ -186,7 +187,9 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
                 "0.25".to_owned()
             }
             (_, Expected::Switch) => "true".to_owned(),
-            (_, Expected::Wholes | Expected::List | Expected::Milestones) => "[]".to_owned(),
+            (_, Expected::Wholes | Expected::Texts | Expected::List | Expected::Milestones) => {
+                "[]".to_owned()
+            }
         };
         let set = |path: String| Layers::new().with_sets([format!("{path}={value}")]);
         set(key.path()).unwrap();

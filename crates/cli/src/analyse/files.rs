@@ -5,8 +5,9 @@ use crate::tree;
 use anyhow::{Context, Result, anyhow, bail};
 use negscale::Settings;
 use negscale_data::Items;
+use negscale_data::own::label_file::{self, Asked};
 use negscale_data::own::labels::{Column, Vocabulary};
-use negscale_data::own::{OwnOptions, label_file, open_items};
+use negscale_data::own::{OwnOptions, join, open_items};
 use negscale_learn::trainer::Scan;
 use std::path::Path;
 
@@ -22,9 +23,11 @@ pub fn open(arguments: &Arguments) -> Result<Matter> {
     let name = arguments.tree.as_deref().unwrap_or("learnt");
     let run = view(features)?;
     let clean = arguments.clean_features.as_deref().map(view).transpose()?;
-    let (column, beside) = label_file::open(given, None, None)?;
+    let rows = run.scan.features.len() / run.scan.dim.max(1);
+    let read = |path: &Path| label_file::open(path, Asked::default())?.join_rows(rows);
+    let join::Joined { given: column, truth: beside, .. } = read(given)?;
     let truth = match &arguments.truth {
-        Some(path) => Some((label_file::open(path, None, None)?.0, path)),
+        Some(path) => Some((read(path)?.given, path)),
         None => beside.map(|column| (column, given)),
     };
     let columns: Vec<&Column> =
@@ -37,15 +40,6 @@ pub fn open(arguments: &Arguments) -> Result<Matter> {
     let vocabulary = vocabulary.map_err(wrong(given))?;
     let labels = vocabulary.apply(&column).map_err(wrong(given))?;
     let truth = truth.map(|(column, path)| vocabulary.apply(&column).map_err(wrong(path))).transpose()?;
-    let rows = run.scan.features.len() / run.scan.dim.max(1);
-    if rows != labels.len() {
-        bail!(
-            "{} holds {rows} rows, {} {} labels: there must be one for every row",
-            features.display(),
-            given.display(),
-            labels.len()
-        );
-    }
     let classes = vocabulary.into_names();
     let tree = match tree {
         Some(tree) => tree,

@@ -195,10 +195,7 @@ pub fn write_results(folder: &Folder, summary: &Summary, baseline: Option<&Summa
 }
 
 pub fn origin(data: &Dataset, index: usize) -> Option<String> {
-    match data.items() {
-        Items::Images(store) => store.origin(index),
-        Items::Features(_) => None,
-    }
+    data.items().origin(index)
 }
 
 fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<CountMatrix> {

@@ -30,8 +30,7 @@ const EVENTS: &str = "events";
 /// What was printed at the end.
 const SUMMARY: &str = "summary.txt";
 /// What stays of a run of which only results are kept.
-const RESULTS: [&str; 6] =
-    [SETTINGS, "skipped.csv", "metrics.jsonl", "tree.tsv", "results.json", SUMMARY];
+const RESULTS: [&str; 6] = [SETTINGS, "skipped.csv", "metrics.jsonl", "tree.tsv", "results.json", SUMMARY];
 /// What a person expects of a finished run.
 const PRODUCTS: [&str; 4] = ["ledger.parquet", "audit.csv", "model.safetensors", "report.html"];
 /// Why a run of a sweep failed.

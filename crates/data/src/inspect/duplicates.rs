@@ -1,8 +1,10 @@
 //! Items that are the same byte by byte.
 
+use crate::{Dataset, Items, Result};
 use rayon::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::collections::HashMap;
 
 /// The first 128 bits of the sha256 of an item's bytes, and the item's number.
 pub(super) type Print = (u128, usize);
@@ -63,4 +65,50 @@ pub(super) fn find(mut prints: Vec<Print>, given: &[u32], examples: usize) -> Du
         })
         .collect();
     found
+}
+
+/// Items of one part that are, byte by byte, in the part that is learnt from as well: a test with them judges memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Shared {
+    /// How many items of the other part.
+    pub items: usize,
+    /// Those whose given label is another there.
+    pub contradicting: usize,
+    /// The first few, contradicting ones before others: number in the training part, number in the other.
+    pub first: Vec<(usize, usize)>,
+}
+
+/// Items of `other` that are in `train` as well.
+pub fn shared(train: &Dataset, other: &Dataset, examples: usize) -> Shared {
+    let places: HashMap<u128, usize> = prints(train.items()).into_iter().rev().collect();
+    let mut pairs: Vec<(bool, usize, usize)> = Vec::new();
+    for (print, at) in prints(other.items()) {
+        if let Some(&place) = places.get(&print) {
+            pairs.push((train.given()[place] == other.given()[at], place, at));
+        }
+    }
+    let contradicting = pairs.iter().filter(|(same, _, _)| !same).count();
+    pairs.sort_by_key(|&(same, _, at)| (same, at));
+    let first = pairs.iter().take(examples).map(|&(_, place, at)| (place, at)).collect();
+    Shared { items: pairs.len(), contradicting, first }
+}
+
+/// Prints of all items that can be read, in their order. One that cannot is a finding of [`super::inspect`], and equals nothing.
+fn prints(items: &Items) -> Vec<Print> {
+    let start = || match items {
+        Items::Images(_) => (Vec::new(), Vec::new()),
+        Items::Features(store) => (vec![0.0; store.dim()], Vec::new()),
+    };
+    let print = |(row, bytes): &mut (Vec<f32>, Vec<u8>), index| -> Result<Print> {
+        match items {
+            Items::Images(store) => Ok((print_of(&store.bytes(index)?), index)),
+            Items::Features(store) => {
+                store.read(index, row)?;
+                bytes.clear();
+                bytes.extend(row.iter().flat_map(|x| x.to_le_bytes()));
+                Ok((print_of(bytes), index))
+            }
+        }
+    };
+    (0..items.len()).into_par_iter().map_init(start, print).filter_map(|print| print.ok()).collect()
 }

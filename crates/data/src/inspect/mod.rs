@@ -10,7 +10,7 @@ mod labels;
 mod text;
 
 pub use crate::readable::Failure;
-pub use duplicates::{Duplicates, Group};
+pub use duplicates::{Duplicates, Group, Shared, shared};
 pub use features::{Features, Range};
 pub use images::{Images, ShapeCount};
 pub use labels::{ClassCount, Confusion, Labels, Noise};

@@ -1,13 +1,17 @@
 //! Plain lists of labels, as other programs write them: `.npy`, one label per line, one line of labels, or a CSV column.
 //!
-//! A label is a class number, or a class name where it is not a number. A CSV with several columns needs a heading, and the
-//! column `label`, `noisy_label` or `given`.
+//! A label is a class name if every one of them is; else a class number, or a name where it is not a number. A CSV with several columns
+//! needs a heading, and the column `label`, `noisy_label` or `given`; its rows may say whose they are ([`crate::own::join`]).
 
 use super::no_fit;
 use crate::array::Array;
+use crate::own::cells::unguard;
+use crate::own::header::{self, INDEX, PATHS};
+use crate::own::label_file::LabelFile;
+use crate::own::labels::{Column, Vocabulary};
+use crate::own::lines::{Records, line};
 use crate::{Dataset, Error, Result};
-use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::path::Path;
 
 const COLUMNS: [&str; 3] = ["label", "noisy_label", "given"];
@@ -18,82 +22,99 @@ pub(super) fn read_npy(path: &Path, table: &Array, dataset: &Dataset) -> Result<
         let problem = format!("{rows} x {columns} labels for {} items: every item needs one", dataset.len());
         return Err(Error::format(path, None, problem));
     }
+    let words = table.clone().into_labels()?;
+    // The numbers of classes that are called by numbers are their names.
+    if let Ok(vocabulary) = Vocabulary::of_classes(dataset.classes())
+        && let (true, Ok(labels)) = (vocabulary.is_numbers(), vocabulary.apply(&words))
+    {
+        return Ok(labels);
+    }
     table.label_column(0, dataset.classes().len())
 }
 
 /// Labels of a text, one for each item. `path` is for messages.
-pub fn read_text(path: &Path, mut reader: impl BufRead, dataset: &Dataset) -> Result<Vec<u32>> {
+pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Vec<u32>> {
     let items = dataset.len();
-    let names: HashMap<&str, u32> =
-        dataset.classes().iter().enumerate().map(|(c, name)| (name.as_str(), c as u32)).collect();
-    let classes = dataset.classes().len();
-    let label = |field: &str| match field.parse::<u32>() {
-        Ok(number) => Some(number).filter(|&number| (number as usize) < classes),
-        Err(_) => names.get(field).copied(),
-    };
-    let longest = dataset.classes().iter().map(String::len).max().unwrap_or(0);
-    // The longest honest line is the whole list on one line.
-    let line_limit = (1 << 20) + items as u64 * (longest as u64 + 16);
-
-    let mut labels = Vec::new();
-    let mut column = None;
-    let mut line = String::new();
-    let mut first = true;
-    for number in 1.. {
-        line.clear();
-        let read = reader.by_ref().take(line_limit).read_line(&mut line).map_err(|e| Error::io(path, e))?;
-        if read == 0 {
-            break;
-        }
-        let broken = |problem: String| Error::format(path, format!("line {number}"), problem);
-        if read as u64 == line_limit && !line.ends_with('\n') {
-            return Err(broken("too long for a list of labels".into()));
-        }
-        let fields: Vec<&str> =
-            line.trim_start_matches('\u{feff}').split(',').map(|f| f.trim().trim_matches('"')).collect();
-        if fields == [""] {
-            continue;
-        }
-        if std::mem::take(&mut first) {
-            if let Some(at) = fields.iter().position(|field| COLUMNS.contains(field)) {
-                column = Some(at);
-                continue;
-            }
-            if fields.len() > 1 {
-                labels = fields.iter().map_while(|field| label(field)).collect();
-                if labels.len() < fields.len() {
-                    let place = format!("line 1, entry {}", labels.len() + 1);
-                    let problem = no_class(fields[labels.len()], classes);
-                    return Err(Error::format(path, place, problem + "; a heading names a column `label`"));
+    let mut file = LabelFile { path: path.into(), ..LabelFile::default() };
+    let mut records = Records::new(path, reader)?;
+    let mut first = records.next()?.map(|(number, record)| (number, record.clone()));
+    let mut at = 0;
+    if let Some((_, fields)) = &first
+        && let Some(place) = header::find(fields.iter(), &COLUMNS)
+    {
+        at = place;
+        let index = header::find(fields.iter(), &[INDEX]);
+        let paths = header::find(fields.iter(), &PATHS);
+        (file.index, file.paths) = (index.map(|_| Vec::new()), paths.map(|_| Vec::new()));
+        let places = (index, paths);
+        first = None;
+        while let Some((number, record)) = records.next()? {
+            push(&mut file, items, number, &record[at], dataset)?;
+            for (place, column) in [(places.0, &mut file.index), (places.1, &mut file.paths)] {
+                if let (Some(place), Some(column)) = (place, column) {
+                    column.push(unguard(&record[place]).to_owned());
                 }
-                continue;
             }
         }
-        let field = match column {
-            Some(at) => fields.get(at).ok_or_else(|| broken(format!("has no column {}", at + 1)))?,
-            None if fields.len() == 1 => &fields[0],
-            None => {
-                return Err(broken(format!(
-                    "{} columns without a heading: name the column of labels `label`",
-                    fields.len()
-                )));
-            }
-        };
-        labels.push(label(field).ok_or_else(|| broken(no_class(field, classes)))?);
-        if labels.len() > items {
-            break;
+    }
+    if let Some((number, fields)) = first {
+        let mut next = records.next()?.map(|(number, record)| (number, record.clone()));
+        if fields.len() > 1 && next.is_some() {
+            let problem =
+                format!("{} columns without a heading: name the column of labels `label`", fields.len());
+            return Err(Error::format(path, line(number), problem));
+        }
+        for field in &fields {
+            push(&mut file, items, number, field, dataset)?;
+        }
+        while let Some((number, record)) = next {
+            push(&mut file, items, number, &record[at], dataset)?;
+            next = records.next()?.map(|(number, record)| (number, record.clone()));
         }
     }
-    if labels.len() == items {
-        return Ok(labels);
+    // Before they are brought into the order of items: errors name lines.
+    let classes = classes(path, &file, dataset)?;
+    if file.given.len() < items {
+        let problem = format!("`{}` has {} labels for {items} items", path.display(), file.given.len());
+        return Err(no_fit(dataset, problem + ": every item needs one"));
     }
-    let more = if labels.len() > items { "more than " } else { "" };
-    let problem =
-        format!("`{}` has {more}{} labels for {items} items", path.display(), labels.len().min(items));
-    Err(no_fit(dataset, problem + ": every item needs one"))
+    let mut numbers = Column::new(true);
+    classes.iter().for_each(|class| numbers.push(&class.to_string()));
+    let joined = LabelFile { given: numbers, ..file }.join(dataset.items())?;
+    joined
+        .given
+        .words()
+        .map(|word| word.parse().map_err(|_| no_fit(dataset, format!("`{word}` is no class"))))
+        .collect()
 }
 
-fn no_class(label: &str, classes: usize) -> String {
-    let label: String = label.chars().take(60).collect();
-    format!("`{label}` names no class: there are {classes}, numbered from 0")
+fn push(file: &mut LabelFile, items: usize, number: u64, word: &str, dataset: &Dataset) -> Result<()> {
+    if file.given.len() == items {
+        let problem = format!("`{}` has more than {items} labels for {items} items", file.path.display());
+        return Err(no_fit(dataset, problem + ": every item needs one"));
+    }
+    file.given.push(unguard(word));
+    file.lines.push(number);
+    Ok(())
+}
+
+/// Class of every label, in the order of the list.
+fn classes(path: &Path, file: &LabelFile, dataset: &Dataset) -> Result<Vec<u32>> {
+    let names = dataset.classes();
+    let by_name = |word: &str| names.iter().zip(0..).find(|(name, _)| *name == word).map(|(_, at)| at);
+    let is_named = file.given.distinct().all(|word| by_name(word).is_some());
+    let class = |word: &str| match word.parse::<u32>() {
+        Ok(number) if !is_named => Some(number).filter(|&number| (number as usize) < names.len()),
+        _ => by_name(word),
+    };
+    let known: std::collections::HashMap<&str, Option<u32>> =
+        file.given.distinct().map(|word| (word, class(word))).collect();
+    let label = |(word, &number): (&str, &u64)| {
+        known.get(word).copied().flatten().ok_or_else(|| {
+            let word: String = word.chars().take(60).collect();
+            let problem = format!("`{word}` names no class: there are {}, numbered from 0", names.len());
+            Error::format(path, line(number), problem)
+        })
+    };
+    file.given.words().zip(&file.lines).map(label).collect()
 }

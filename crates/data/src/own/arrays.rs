@@ -4,10 +4,11 @@
 //! there, else the only array with two or more dimensions; labels and true labels likewise. `x_train`, `y_train`, `x_test`,
 //! `y_test` in one file (Keras's way) give both parts. Arrays of more than two dimensions are flattened to vectors.
 
-use super::labels::Column;
+use super::columns::{Layout, NO_ID};
+use super::label_file::LabelFile;
 use super::npz::Npz;
 use super::tensors::Tensors;
-use super::{OwnOptions, Part, label_file, table};
+use super::{OwnOptions, Part, extension, identified, label_file, table};
 use crate::array::Array;
 use crate::npy;
 use crate::{Error, Items, Result};
@@ -21,7 +22,9 @@ const TEST_FEATURES: [&str; 4] = ["x_test", "X_test", "test_features", "test_emb
 const TEST_LABELS: [&str; 4] = ["y_test", "Y_test", "test_labels", "test_label"];
 
 /// Extensions that are read here.
-pub(super) const EXTENSIONS: [&str; 4] = ["npy", "npz", "safetensors", "csv"];
+pub(super) const EXTENSIONS: [&str; 5] = ["npy", "npz", "safetensors", "csv", "tsv"];
+/// Those of tables.
+const TABLES: [&str; 2] = ["csv", "tsv"];
 
 /// Named arrays, from either kind of file.
 enum Named {
@@ -51,83 +54,88 @@ impl Named {
 
 /// Reads an array file with its labels: the training part, and the test part where the file has one.
 pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<(Part, Option<Part>)> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    // A table with labels of its own keeps its column of them out of the features when other labels take their place.
-    let asked = options.label_column.as_deref();
-    let mut replaced = None;
-    if extension == "csv" && labels.is_some() {
-        for name in asked.into_iter().chain(["label"]) {
-            if replaced.is_none() && table::has_column(path, name)? {
-                replaced = Some(name);
-            }
-        }
-    }
-    let column = asked.filter(|_| replaced.is_none());
-    let beside = labels.map(|file| label_file::open(file, column, options.truth_column.as_deref()));
-    let beside = beside.transpose()?;
+    let extension = extension(path);
+    let is_table = TABLES.contains(&extension.as_str());
+    let in_data = |name: &str| if is_table { table::has_column(path, name) } else { Ok(false) };
+    let beside = match labels {
+        Some(file) => Some(label_file::open(file, options.asked(file, in_data)?)?),
+        None => None,
+    };
     match (extension.as_str(), beside) {
-        ("npy", Some((given, truth))) => Ok((part(npy::open(path)?, given, truth)?, None)),
-        ("npy", None) => {
-            Err(Error::format(path, None, "an .npy file has no room for labels: name a labels file (labels)"))
-        }
-        ("csv", beside) => {
-            // Named columns are the labels file's, if there is one.
-            let own = beside.is_none();
-            let layout = table::Layout {
-                label: if own { asked } else { replaced },
-                truth: options.truth_column.as_deref().filter(|_| own),
-                unlabelled: !own,
-                scratch: options.scratch.as_deref(),
-            };
-            let table = table::open(path, layout)?;
-            let (given, truth) = match (beside, table.given) {
-                (Some((given, truth)), _) => (given, truth.or(table.truth)),
-                (None, given) => (given.unwrap_or_default(), table.truth),
-            };
-            Ok((part(table.features, given, truth)?, None))
-        }
+        ("npy", Some(beside)) => Ok((joined(features(npy::open(path)?)?, beside, Vec::new())?, None)),
+        ("npy", None) => Err(Error::format(
+            path,
+            None,
+            "an .npy file has no room for labels: name a labels file (--labels)",
+        )),
         ("npz", beside) => {
             let file = Npz::open(path, options.max_unpacked, options.scratch.as_deref())?;
             named(path, Named::Npz(Box::new(file)), beside, options)
         }
-        (_, beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
+        ("safetensors", beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
+        (_, beside) => {
+            let table = table::open(path, reading(path, beside.is_some(), options)?)?;
+            let items = identified(table.features.into_features()?, table.ids);
+            let part = match (beside, table.given) {
+                (Some(beside), _) => {
+                    let part = joined(items, beside, table.notes)?;
+                    Part { truth: part.truth.or(table.truth), ..part }
+                }
+                (None, Some(given)) => Part { notes: table.notes, ..Part::new(items, given, table.truth) },
+                (None, None) => return Err(Error::format(path, None, "no column of labels in it")),
+            };
+            Ok((part, None))
+        }
     }
 }
 
-/// Reads the features of an array file, labelled or not.
-pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<Items> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let mut file = match extension.as_str() {
-        "npy" => return features(npy::open(path)?),
-        "csv" => {
-            // Columns of labels by their usual names are no features, whether asked for or not.
-            let asked = options.label_column.as_deref();
-            let label = match asked {
-                None if table::has_column(path, "label")? => Some("label"),
-                asked => asked,
-            };
-            let layout = table::Layout {
-                label,
-                truth: options.truth_column.as_deref(),
-                unlabelled: true,
-                scratch: options.scratch.as_deref(),
-            };
-            return features(table::open(path, layout)?.features);
+/// How a table is read; where labels are `beside`, or not asked for, its own columns of them are left out.
+fn reading<'a>(path: &Path, beside: bool, options: &'a OwnOptions) -> Result<table::Reading<'a>> {
+    let mut layout = Layout { unlabelled: beside, ..options.layout() };
+    if beside {
+        // Columns may be the labels file's.
+        let there = |name: Option<&'a str>| match name {
+            Some(name) if !table::has_column(path, name)? => Ok(None),
+            name => Ok::<_, Error>(name),
+        };
+        layout.truth = there(layout.truth)?;
+        layout.label = there(layout.label)?.or(there(Some("label"))?);
+        if layout.id != Some(NO_ID) {
+            layout.id = there(layout.id)?;
         }
+    }
+    Ok(table::Reading { layout, header: options.header, scratch: options.scratch.as_deref() })
+}
+
+/// Reads the features of an array file, labelled or not, with what there is to say about them.
+pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<(Items, Vec<String>)> {
+    let extension = extension(path);
+    let mut file = match extension.as_str() {
+        "npy" => return Ok((features(npy::open(path)?)?, Vec::new())),
         "npz" => Named::Npz(Box::new(Npz::open(path, options.max_unpacked, options.scratch.as_deref())?)),
-        _ => Named::Tensors(Tensors::open(path)?),
+        "safetensors" => Named::Tensors(Tensors::open(path)?),
+        _ => {
+            // Columns of labels by their usual names are no features, whether asked for or not.
+            let mut reading = reading(path, true, options)?;
+            reading.layout.label = options.label_column.as_deref().or(reading.layout.label);
+            let table = table::open(path, reading)?;
+            return Ok((identified(table.features.into_features()?, table.ids), table.notes));
+        }
     };
     let labels = options.label_column.clone().or_else(|| file.first_of(&LABELS));
     let name = choose_features(path, &mut file, labels.as_deref(), options)?;
-    features(file.array(&name)?)
+    Ok((features(file.array(&name)?)?, Vec::new()))
 }
 
 fn features(array: Array) -> Result<Items> {
     Ok(Items::Features(Arc::new(array.into_features()?)))
 }
 
-fn part(array: Array, given: Column, truth: Option<Column>) -> Result<Part> {
-    Ok(Part::new(features(array)?, given, truth))
+/// Items with labels from a file, and what there is to say about both.
+fn joined(items: Items, beside: LabelFile, mut notes: Vec<String>) -> Result<Part> {
+    let labels = beside.join(&items)?;
+    notes.extend(labels.notes);
+    Ok(Part { notes, ..Part::new(items, labels.given, labels.truth) })
 }
 
 /// Name of the array that holds the features.
@@ -148,8 +156,10 @@ fn choose_features(
     }
     <[String; 1]>::try_from(tables).map(|[name]| name).map_err(|tables| {
         let listing = file.names().join(", ");
-        let problem =
-            format!("which array holds the features? {} could, of {listing}: name it (array)", tables.len());
+        let problem = format!(
+            "which array holds the features? {} could, of {listing}: name it (--array)",
+            tables.len()
+        );
         Error::format(path, None, problem)
     })
 }
@@ -157,33 +167,32 @@ fn choose_features(
 fn named(
     path: &Path,
     mut file: Named,
-    beside: Option<label_file::Columns>,
+    beside: Option<LabelFile>,
     options: &OwnOptions,
 ) -> Result<(Part, Option<Part>)> {
     let listing = file.names().join(", ");
     let wrong = |problem: String| Error::format(path, None, problem);
     let labels =
         if beside.is_some() { None } else { options.label_column.clone().or_else(|| file.first_of(&LABELS)) };
-    let features = choose_features(path, &mut file, labels.as_deref(), options)?;
-    let truth = match beside {
-        Some(_) => None,
-        None => options.truth_column.clone().or_else(|| file.first_of(&TRUTHS)),
-    };
-    let (given, truth) = match (beside, labels) {
-        (Some(columns), _) => columns,
+    let name = choose_features(path, &mut file, labels.as_deref(), options)?;
+    let items = features(file.array(&name)?)?;
+    let train = match (beside, labels) {
+        (Some(beside), _) => joined(items, beside, Vec::new())?,
         (None, Some(name)) => {
+            let truth = options.truth_column.clone().or_else(|| file.first_of(&TRUTHS));
             let truth = truth.map(|name| file.array(&name)?.into_labels()).transpose()?;
-            (file.array(&name)?.into_labels()?, truth)
+            Part::new(items, file.array(&name)?.into_labels()?, truth)
         }
         (None, None) => {
             return Err(wrong(format!(
-                "no labels among its arrays ({listing}): name the array (label_column) or a labels file (labels)"
+                "no labels among its arrays ({listing}): name the array (--label-column) or a labels file (--labels)"
             )));
         }
     };
-    let train = part(file.array(&features)?, given, truth)?;
     let test = match (file.first_of(&TEST_FEATURES), file.first_of(&TEST_LABELS)) {
-        (Some(x), Some(y)) => Some(part(file.array(&x)?, file.array(&y)?.into_labels()?, None)?),
+        (Some(x), Some(y)) => {
+            Some(Part::new(features(file.array(&x)?)?, file.array(&y)?.into_labels()?, None))
+        }
         _ => None,
     };
     Ok((train, test))

@@ -113,6 +113,7 @@ pub fn open(root: &Path) -> Result<Classes> {
         let problem = "no class folder with pictures (jpg, jpeg, png, webp) in it";
         return Err(Error::format(root, None, problem));
     }
+    given.mark_names();
     Ok(Classes { files: Files::new(files), given, names, passed, empty })
 }
 

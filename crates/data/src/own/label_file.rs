@@ -1,91 +1,231 @@
 //! A file of labels: `.npy`, `.csv`, or text with one label a line.
+//!
+//! A `.csv` may say which item each row belongs to, in columns `index` (items counted from 0), `path` (or `file_name`) or of ids; then
+//! its rows may stand in any order ([`super::join`]). Without such a column, rows are in the order of the items.
 
+use super::cells::unguard;
+use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
 use crate::npy;
 use crate::{Error, Result};
 use std::io::{BufRead, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Headers by which a label's column is known.
-const HEADERS: [&str; 6] = ["label", "labels", "target", "targets", "class", "y"];
+/// What is asked for of a labels file. All may be left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Asked<'a> {
+    /// Name of the label's column.
+    pub label: Option<&'a str>,
+    /// Name of the true label's column.
+    pub truth: Option<&'a str>,
+    /// Name of the column of ids, if it has one.
+    pub id: Option<&'a str>,
+    /// Whether there is a header.
+    pub header: Header,
+}
 
-/// Labels, and true labels where there is a column of them.
-pub type Columns = (Column, Option<Column>);
+/// Labels as they stand in a file.
+#[derive(Debug, Default)]
+pub struct LabelFile {
+    pub(crate) path: PathBuf,
+    pub(crate) given: Column,
+    pub(crate) truth: Option<Column>,
+    /// The columns that say which item a row belongs to, and the line of every row.
+    pub(crate) index: Option<Vec<String>>,
+    pub(crate) paths: Option<Vec<String>>,
+    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) lines: Vec<u64>,
+}
+
+impl LabelFile {
+    /// Labels in the order of the file.
+    pub fn given(&self) -> &Column {
+        &self.given
+    }
+}
 
 /// Reads a labels file, by its extension.
-pub fn open(path: &Path, label: Option<&str>, truth: Option<&str>) -> Result<Columns> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let (given, truth) = match extension.as_str() {
-        "npy" => (npy::open(path)?.into_labels()?, None),
-        "csv" => from_csv(path, lines::open(path)?, label, truth)?,
-        "txt" | "" => (from_text(path, lines::open(path)?)?, None),
+pub fn open(path: &Path, asked: Asked) -> Result<LabelFile> {
+    let extension = super::extension(path);
+    if let (Some(column), false) = (asked.label.or(asked.truth), ["csv", "tsv"].contains(&extension.as_str()))
+    {
+        let problem =
+            format!("it has no columns, so no `{column}`: leave --label-column and --truth-column out");
+        return Err(Error::format(path, None, problem));
+    }
+    let file = match extension.as_str() {
+        "npy" => {
+            LabelFile { path: path.into(), given: npy::open(path)?.into_labels()?, ..LabelFile::default() }
+        }
+        "csv" | "tsv" => from_csv(path, lines::open(path)?, asked)?,
+        "txt" | "" => from_text(path, lines::open(path)?, asked.header)?,
         _ => {
             let problem = "labels are read from .npy, .csv or .txt (one a line), or from an array inside .npz or .safetensors";
             return Err(Error::format(path, None, problem));
         }
     };
-    if given.is_empty() {
+    if file.given.is_empty() {
         return Err(Error::format(path, None, "no label in it"));
     }
-    Ok((given, truth))
+    Ok(file)
+}
+
+/// Whether the first line is a header, or an error that asks.
+fn decide(
+    path: &Path,
+    asked: Header,
+    below: &Below,
+    first: &csv::StringRecord,
+    label: &str,
+    again: bool,
+) -> Result<bool> {
+    match asked {
+        Header::Yes => return Ok(true),
+        Header::No => return Ok(false),
+        Header::Auto => {}
+    }
+    below.is_header(first.iter(), again).ok_or_else(|| {
+        let shown: String = label.chars().take(40).collect();
+        let problem =
+            format!("is `{}` a label or a header? No other line has it: {ASK}", shown.escape_debug());
+        Error::format(path, line(1), problem)
+    })
 }
 
 /// One label a line. `path` is for messages.
-pub fn from_text(path: &Path, reader: impl BufRead) -> Result<Column> {
-    let mut column = Column::new(false);
-    read_lines(path, reader, |_, word| {
-        column.push(word);
+pub fn from_text(path: &Path, reader: impl BufRead, header: Header) -> Result<LabelFile> {
+    let mut first: Option<String> = None;
+    let mut file = LabelFile { path: path.into(), given: Column::new(false), ..LabelFile::default() };
+    let mut below = Below::new(1);
+    read_lines(path, reader, |number, word| {
+        if first.is_none() {
+            first = Some(word.to_owned());
+        } else {
+            below.add([word].into_iter());
+            file.given.push(word);
+            file.lines.push(number);
+        }
         Ok(())
     })?;
-    Ok(column)
+    let Some(first) = first else { return Ok(file) };
+    let record = csv::StringRecord::from(vec![first.as_str()]);
+    if !decide(path, header, &below, &record, &first, file.given.has(&first))? {
+        file.given.push_front(&first);
+        file.lines.insert(0, 1);
+    }
+    Ok(file)
 }
 
-/// Labels in a column: the one asked for, else one with a usual header, else the last. Without either, the first line is a
-/// header only if it is the one line that is not a number. `path` is for messages.
-pub fn from_csv(path: &Path, reader: impl Read, label: Option<&str>, truth: Option<&str>) -> Result<Columns> {
-    let mut records = Records::new(path, reader);
+/// Where things are in a row.
+struct Places {
+    label: usize,
+    truth: Option<usize>,
+    keys: [Option<usize>; 3],
+    /// Whether a column is known by its name, so that the first line must be a header.
+    named: bool,
+}
+
+fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places> {
+    let find = |names: &[&str]| header::find(first.iter(), names);
+    let need = |name: Option<&str>| name.map(|name| column(path, first, name)).transpose();
+    let (label, truth) = (need(asked.label)?, need(asked.truth)?);
+    // The data's column of ids; the file may have other means.
+    let id = asked.id.and_then(|name| first.iter().position(|field| field == name));
+    let named = label.is_some() || truth.is_some();
+    if named && asked.header == Header::No {
+        let problem = "columns are asked for by name, but there is to be no header: leave one of the two out";
+        return Err(Error::format(path, line(1), problem));
+    }
+    if asked.header == Header::No {
+        let label = first.len().saturating_sub(1);
+        return Ok(Places { label, truth: None, keys: [None; 3], named });
+    }
+    let truth = truth.or_else(|| find(&[TRUTH]));
+    let other_than = |at: &usize, taken: &[Option<usize>]| !taken.contains(&Some(*at));
+    let index = find(&[INDEX]).filter(|at| other_than(at, &[label, id]));
+    let place = find(&PATHS).filter(|at| other_than(at, &[label, id]));
+    let taken = [label, truth, index, place];
+    let looks = |at: &usize| {
+        let is_named = !first[*at].is_empty() || *at == 0;
+        first.len() > 1 && is_named && header::is_id(&first[*at]) && other_than(at, &taken)
+    };
+    let id = id.or_else(|| (0..first.len()).find(looks));
+    let taken = [truth, index, place, id];
+    let label = match label.or_else(|| find(&LABELS)) {
+        Some(at) => at,
+        None => {
+            let rest: Vec<usize> = (0..first.len()).filter(|at| other_than(at, &taken)).collect();
+            // `y` is a usual name too, but of features as well.
+            let by_letter = rest.iter().copied().find(|&at| first[at].eq_ignore_ascii_case("y"));
+            match (by_letter, &rest[..]) {
+                (Some(at), _) => at,
+                (None, [.., last]) if rest.len() == 1 || taken.iter().all(Option::is_none) => *last,
+                (None, []) => return Err(Error::format(path, line(1), "no column of labels in it")),
+                (None, _) => {
+                    let names: Vec<&str> = rest.iter().map(|&at| &first[at]).collect();
+                    let problem = format!(
+                        "which column holds the labels? It could be {}: name it with --label-column (`label_column`)",
+                        names.join(", ")
+                    );
+                    return Err(Error::format(path, line(1), problem));
+                }
+            }
+        }
+    };
+    Ok(Places { label, truth, keys: [index, place, id], named })
+}
+
+/// Labels in a column: the one asked for, else one with a usual header, else the last. `path` is for messages.
+pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFile> {
+    let mut records = Records::new(path, reader)?;
     let Some((_, first)) = records.next()? else {
         return Err(Error::format(path, None, "the file is empty: no line in it"));
     };
     let first = first.clone();
-    let find = |name: &str| first.iter().position(|field| field == name);
-    let need = |name: &str| column(path, &first, name);
-    let usual = first.iter().position(|field| HEADERS.contains(&field.to_ascii_lowercase().as_str()));
-    let truth_at = truth.map_or(Ok(find("true_label")), |name| need(name).map(Some))?;
-    let header = label.is_some() || usual.is_some() || truth_at.is_some();
-    let at = match label {
-        Some(name) => need(name)?,
-        None => usual.unwrap_or(first.len().saturating_sub(1)),
-    };
+    let Places { label, truth, keys, named } = places(path, &first, asked)?;
     let (mut given, mut truths) = (Column::new(false), Column::new(false));
-    let mut take = |number: u64, record: &csv::StringRecord| {
-        for (place, column) in [(Some(at), &mut given), (truth_at, &mut truths)] {
+    let (mut columns, mut lines, mut below) =
+        ([const { Vec::new() }; 3], Vec::new(), Below::new(first.len()));
+    while let Some((number, record)) = records.next()? {
+        below.add(record.iter());
+        for (place, column) in [(Some(label), &mut given), (truth, &mut truths)] {
             let Some(place) = place else { continue };
             match record.get(place) {
-                Some(word) if !word.is_empty() => column.push(word),
+                Some(word) if !word.is_empty() => column.push(unguard(word)),
                 _ => return Err(Error::format(path, line(number), "the label is missing")),
             }
         }
-        Ok(())
-    };
-    let is_number =
-        |record: &csv::StringRecord| record.get(at).is_some_and(|field| field.parse::<f64>().is_ok());
-    let mut second = None;
-    if !header {
-        second = records.next()?.map(|(number, record)| (number, record.clone()));
-        let lone = second.as_ref().is_some_and(|(_, record)| is_number(record)) && !is_number(&first);
-        if !lone {
-            take(1, &first)?;
+        for (place, column) in keys.iter().zip(&mut columns) {
+            column.extend(place.and_then(|at| record.get(at)).map(|cell| unguard(cell).to_owned()));
         }
+        lines.push(number);
     }
-    if let Some((number, record)) = second {
-        take(number, &record)?;
+    let own = unguard(&first[label]);
+    let header = named || decide(path, asked.header, &below, &first, own, given.has(own))?;
+    if !header {
+        // Names that looked like those of columns are items after all.
+        if truth.is_some() || keys.iter().any(Option::is_some) || label + 1 != first.len() {
+            let problem = format!("the first line is and is not a header: {ASK}");
+            return Err(Error::format(path, line(1), problem));
+        }
+        if first[label].is_empty() {
+            return Err(Error::format(path, line(1), "the label is missing"));
+        }
+        given.push_front(own);
+        lines.insert(0, 1);
     }
-    while let Some((number, record)) = records.next()? {
-        take(number, record)?;
-    }
-    Ok((given, truth_at.map(|_| truths)))
+    let [index, paths, ids] = columns;
+    let kept = |place: Option<usize>, column| place.map(|_| column);
+    Ok(LabelFile {
+        path: path.into(),
+        given,
+        truth: truth.map(|_| truths),
+        index: kept(keys[0], index),
+        paths: kept(keys[1], paths),
+        ids: kept(keys[2], ids),
+        lines,
+    })
 }
 
 #[cfg(test)]
@@ -93,41 +233,86 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn read(text: &str, asked: Asked) -> Result<LabelFile> {
+        from_csv(Path::new("l.csv"), text.as_bytes(), asked)
+    }
+
     fn csv(text: &str, label: Option<&str>) -> Vec<String> {
-        let (given, _) = from_csv(Path::new("l.csv"), text.as_bytes(), label, None).unwrap();
-        given.words().map(str::to_owned).collect()
+        let file = read(text, Asked { label, ..Asked::default() }).unwrap();
+        file.given.words().map(str::to_owned).collect()
+    }
+
+    fn error(text: &str, asked: Asked) -> String {
+        read(text, asked).unwrap_err().to_string()
     }
 
     #[test]
     fn text_and_columns_give_the_same_labels() {
-        let text = from_text(Path::new("l.txt"), "3\n1\n\n".as_bytes()).unwrap();
-        assert_eq!(text.words().collect::<Vec<_>>(), ["3", "1"]);
-        for table in ["3\n1\n", "label\n3\n1\n", "whatever\n3\n1\n", "id,y\n0,3\n1,1\n", "0,3\n1,1\n"] {
+        let text = from_text(Path::new("l.txt"), "3\n1\n\n".as_bytes(), Header::Auto).unwrap();
+        assert_eq!(text.given.words().collect::<Vec<_>>(), ["3", "1"]);
+        for table in
+            ["3\n1\n", "label\n3\n1\n", "whatever\n3\n1\n", "id,y\n0,3\n1,1\n", "0,3\n1,1\n", "0;3\n1;1\n"]
+        {
             assert_eq!(csv(table, None), ["3", "1"], "{table}");
         }
-        assert_eq!(csv("cat\ndog\n", None), ["cat", "dog"]);
+        assert_eq!(csv("cat\ndog\ncat\n", None), ["cat", "dog", "cat"]);
         assert_eq!(csv("a,kind,b\n0,3,9\n0,1,9\n", Some("kind")), ["3", "1"]);
+        assert_eq!(csv("index,path,label,given,changed\n0,,3,1,true\n1,,1,1,false\n", None), ["3", "1"]);
     }
 
     #[test]
-    fn missing_labels_and_columns_are_errors_with_their_line() {
-        let error = |text: &str, label| {
-            from_csv(Path::new("l.csv"), text.as_bytes(), label, None).unwrap_err().to_string()
+    fn a_first_line_that_could_be_a_label_or_a_header_is_asked_about() {
+        for text in ["species\nrose\ntulip\nrose\n", "y\nrose\ntulip\n", "a.png,rose\nb.png,tulip\n"] {
+            let said = error(text, Asked::default());
+            assert!(said.contains("line 1") && said.contains("--header yes"), "{said}");
+        }
+        let with = |header| {
+            let file = read("species\nrose\ntulip\n", Asked { header, ..Asked::default() }).unwrap();
+            file.given.words().map(str::to_owned).collect::<Vec<_>>()
         };
-        assert!(error("label,b\n1,2\n,3\n", None).contains("l.csv, line 3"));
-        assert!(error("a,b\n1,2\n", Some("kind")).contains("`kind`"));
-        assert!(error("", None).contains("empty"));
-        assert!(
-            open(Path::new("labels.pkl"), None, None).unwrap_err().to_string().contains(".npy, .csv or .txt")
-        );
+        assert_eq!(with(Header::Yes), ["rose", "tulip"]);
+        assert_eq!(with(Header::No), ["species", "rose", "tulip"]);
+        let text = |header| from_text(Path::new("l.txt"), "species\nrose\ntulip\n".as_bytes(), header);
+        assert!(text(Header::Auto).unwrap_err().to_string().contains("--header"));
+        assert_eq!(text(Header::Yes).unwrap().given.len(), 2);
+        assert_eq!(text(Header::No).unwrap().given.words().next(), Some("species"));
+        let asked = Asked { label: Some("kind"), header: Header::No, ..Asked::default() };
+        assert!(error("kind\na\n", asked).contains("leave one of the two out"));
+        // A class that goes by the usual name of a column is known by a second item of it.
+        assert_eq!(csv("class\nboat\nclass\n", None), ["class", "boat", "class"]);
+    }
+
+    #[test]
+    fn the_column_of_labels_is_asked_for_where_several_could_hold_them() {
+        let said = error("index,given_by,suggested\n0,a,b\n", Asked::default());
+        assert!(said.contains("given_by, suggested") && said.contains("--label-column"), "{said}");
+        assert_eq!(csv("index,kind\n0,a\n1,b\n", None), ["a", "b"]);
+    }
+
+    #[test]
+    fn missing_labels_and_columns_and_blank_lines_are_errors_with_their_line() {
+        let named = |label| Asked { label: Some(label), ..Asked::default() };
+        assert!(error("label,b\n1,2\n,3\n", Asked::default()).contains("l.csv, line 3"));
+        assert!(error("a,b\n1,2\n", named("kind")).contains("`kind`"));
+        assert!(error("", Asked::default()).contains("empty"));
+        assert!(error("label\n1\n\n2\n", Asked::default()).contains("l.csv, line 3: a blank line"));
+        let unknown = open(Path::new("labels.pkl"), Asked::default()).unwrap_err().to_string();
+        assert!(unknown.contains(".npy, .csv or .txt"));
+    }
+
+    #[test]
+    fn cells_that_were_guarded_against_formulas_are_as_they_were() {
+        assert_eq!(csv("index,label\n0,'=lorry\n1,''s\n", None), ["=lorry", "''s"]);
     }
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_never_panic(bytes: Vec<u8>, text in "[a-c,0-9\"\n]{0,60}") {
-            for input in [&bytes[..], text.as_bytes()] {
-                let _ = from_csv(Path::new("p"), input, None, None);
-                let _ = from_text(Path::new("p"), input);
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>, text in "[a-c,0-9\"\n]{0,60}", named in "(index|path|id|label|,|;|\n|a|0){0,20}") {
+            for input in [&bytes[..], text.as_bytes(), named.as_bytes()] {
+                for header in [Header::Auto, Header::Yes, Header::No] {
+                    drop(from_csv(Path::new("p"), input, Asked { header, ..Asked::default() }));
+                    drop(from_text(Path::new("p"), input, header));
+                }
             }
         }
     }

@@ -1,14 +1,16 @@
 //! From what a file says about an item ("cat", 3, "3.0") to the number of its class.
 //!
 //! The rules, in order:
-//! 1. Where names of classes are known (a names file, the folders, Hugging Face metadata), text is looked up among them, and a
-//!    number counts into them from 0.
-//! 2. Without names, if every label is a whole number, the numbers are the classes: 0 to the largest, also those that do not occur.
-//! 3. Otherwise the distinct words of the training part, sorted, are the classes.
+//! 1. Where names of classes are known (a names file, the folders, Hugging Face metadata), text is looked up among them. Numbers
+//!    count into them from 0: those of a file that knows numbers from text, and others if one of them is no name.
+//! 2. Without names, if every label is a whole number, the numbers that occur are the classes, in their order; the number is the
+//!    name. So 0, 450000 and 900000 are three classes, and a class that no item has is none.
+//! 3. Otherwise the distinct words, sorted, are the classes.
 //!
-//! The test part and the true labels are read by the same vocabulary, so a word means the same class everywhere.
+//! "Occur" means in the training part, as given or true label. The test part is read by the same vocabulary, so a word means the
+//! same class everywhere; a class that only the test part has is an error, which a file of class names avoids.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// More classes than this are taken for a mistake (row numbers or measurements in place of labels).
 pub const MAX_CLASSES: usize = 1 << 20;
@@ -20,6 +22,7 @@ pub struct Column {
     known: HashMap<String, u32>,
     rows: Vec<u32>,
     numbers: bool,
+    names: bool,
 }
 
 impl Column {
@@ -42,6 +45,27 @@ impl Column {
         self.rows.push(id);
     }
 
+    /// Adds the label of an item before all others.
+    pub fn push_front(&mut self, word: &str) {
+        self.push(word);
+        self.rows.rotate_right(1);
+    }
+
+    /// Whether an item has this label.
+    pub fn has(&self, word: &str) -> bool {
+        self.known.contains_key(word)
+    }
+
+    /// Every label once.
+    pub(crate) fn distinct(&self) -> impl Iterator<Item = &str> {
+        self.distinct.iter().map(String::as_str)
+    }
+
+    /// The labels of these items, in this order.
+    pub(super) fn pick(&self, order: &[usize]) -> Self {
+        Self { rows: order.iter().map(|&row| self.rows[row]).collect(), ..self.clone() }
+    }
+
     /// Adds the labels of another column.
     pub fn append(&mut self, other: &Column) {
         self.numbers &= other.numbers;
@@ -60,6 +84,11 @@ impl Column {
         self.numbers = false;
     }
 
+    /// Marks that the labels are names of classes and never count into them, whatever they look like.
+    pub fn mark_names(&mut self) {
+        self.names = true;
+    }
+
     /// How many labels.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -75,8 +104,8 @@ impl Column {
         self.rows.iter().map(|&id| self.distinct[id as usize].as_str())
     }
 
-    fn first_row(&self, id: usize) -> usize {
-        self.rows.iter().position(|&row| row as usize == id).unwrap_or(0)
+    fn first_row(&self, id: usize) -> Option<usize> {
+        self.rows.iter().position(|&row| row as usize == id)
     }
 }
 
@@ -99,6 +128,8 @@ fn measures(word: &str) -> bool {
 pub struct Vocabulary {
     names: Vec<String>,
     places: HashMap<String, u32>,
+    /// The names are numbers that occur as labels, in their order.
+    numbers: bool,
 }
 
 impl Vocabulary {
@@ -115,7 +146,7 @@ impl Vocabulary {
                 ));
             }
         }
-        Ok(Self { names, places })
+        Ok(Self { names, places, numbers: false })
     }
 
     /// From the labels of the training part themselves.
@@ -126,22 +157,16 @@ impl Vocabulary {
                 "label `{word}` is no class: labels are whole numbers or names; is it the right column?"
             ));
         }
-        let numbers: Option<Vec<i64>> = words().map(|word| whole(word)).collect();
+        let numbers: Option<BTreeSet<i64>> = words().map(|word| whole(word)).collect();
+        let is_numbers = numbers.is_some();
         let names = match numbers {
             Some(numbers) => {
-                let (least, most) =
-                    numbers.iter().fold((0, 0), |(least, most), &n| (n.min(least), n.max(most)));
-                if least < 0 {
+                if let Some(least) = numbers.first().filter(|&&least| least < 0) {
                     return Err(format!(
                         "label {least} is negative: number the classes from 0, or write the labels as names"
                     ));
                 }
-                if most >= MAX_CLASSES as i64 {
-                    return Err(format!(
-                        "label {most}: numbers count classes from 0 and may not reach {MAX_CLASSES}; is it the right column?"
-                    ));
-                }
-                (0..=most).map(|n| n.to_string()).collect()
+                numbers.iter().map(i64::to_string).collect()
             }
             None => {
                 let mut names: Vec<String> = words().cloned().collect();
@@ -150,25 +175,61 @@ impl Vocabulary {
                 names
             }
         };
-        Self::named(names)
+        Ok(Self { numbers: is_numbers, ..Self::named(names)? })
+    }
+
+    /// Of classes whose names were made elsewhere: numbers in their order are taken for labels that occurred.
+    pub fn of_classes(names: &[String]) -> Result<Self, String> {
+        let numbers: Option<Vec<i64>> =
+            names.iter().map(|name| whole(name).filter(|n| n.to_string() == *name)).collect();
+        let numbers = numbers.is_some_and(|numbers| numbers.is_sorted_by(|a, b| a < b));
+        Ok(Self { numbers, ..Self::named(names.to_vec())? })
+    }
+
+    /// Whether classes are called by the numbers that their items have.
+    pub(crate) fn is_numbers(&self) -> bool {
+        self.numbers
+    }
+
+    /// How many classes.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// Class of every label.
     pub fn apply(&self, column: &Column) -> Result<Vec<u32>, String> {
-        let place = |word: &String| {
-            let by_number = || {
-                whole(word).and_then(|n| u32::try_from(n).ok()).filter(|&n| (n as usize) < self.names.len())
-            };
-            if column.numbers { by_number() } else { self.places.get(word).copied().or_else(by_number) }
+        // Tables take off blanks around a word; a name may begin or end with one.
+        let by_trimmed = |word: &str| {
+            let mut alike = self.names.iter().zip(0..).filter(|(name, _)| name.trim() == word);
+            alike.next().filter(|_| alike.next().is_none()).map(|(_, at)| at)
         };
+        let by_name = |word: &str| match self.places.get(word) {
+            Some(&at) => Some(at),
+            None if self.numbers => whole(word).and_then(|n| self.places.get(&n.to_string())).copied(),
+            None => by_trimmed(word),
+        };
+        let by_number = |word: &str| {
+            whole(word).and_then(|n| u32::try_from(n).ok()).filter(|&n| (n as usize) < self.names.len())
+        };
+        // All labels are names or all count: names may look like numbers, and then no single label tells which it is.
+        let words = || column.distinct.iter();
+        let can_count = !self.numbers && !column.names && words().all(|word| whole(word).is_some());
+        let counts = can_count && (column.numbers || !words().all(|word| by_name(word).is_some()));
+        let place = |word: &str| if counts { by_number(word) } else { by_name(word) };
         let classes: Vec<u32> = (column.distinct.iter().enumerate())
             .map(|(id, word)| {
                 place(word).ok_or_else(|| {
-                    let (row, count) = (column.first_row(id), self.names.len());
+                    let row = column.first_row(id).map_or(String::new(), |row| format!(" of item {row}"));
+                    let count = self.names.len();
                     let some: Vec<&str> = self.names.iter().take(5).map(String::as_str).collect();
                     let more = if count > 5 { ", ..." } else { "" };
                     format!(
-                        "label `{word}` of item {row} names none of the {count} classes ({}{more})",
+                        "label `{word}`{row} names none of the {count} classes ({}{more})",
                         some.join(", ")
                     )
                 })
@@ -202,11 +263,42 @@ mod tests {
     }
 
     #[test]
-    fn numbers_count_classes_in_numeric_order_and_keep_gaps() {
-        let labels = column(&["10", "2", "3.0"]);
-        let vocabulary = Vocabulary::of(&[&labels]).unwrap();
-        assert_eq!(vocabulary.apply(&labels).unwrap(), [10, 2, 3]);
-        assert_eq!(vocabulary.into_names().len(), 11);
+    fn numbers_that_occur_are_the_classes_in_numeric_order() {
+        for (words, names, classes) in [
+            (&["10", "2", "3.0"][..], &["2", "3", "10"][..], &[2, 0, 1][..]),
+            (&["900000", "0", "450000", "0"], &["0", "450000", "900000"], &[2, 0, 1, 0]),
+            (&["99999999999", "007"], &["7", "99999999999"], &[1, 0]),
+        ] {
+            let labels = column(words);
+            let vocabulary = Vocabulary::of(&[&labels]).unwrap();
+            assert_eq!(vocabulary.apply(&labels).unwrap(), classes);
+            // What was made of one column reads another of the same numbers, and no others.
+            assert_eq!(vocabulary.apply(&column(&names[..1])).unwrap(), [0]);
+            assert!(vocabulary.apply(&column(&["1"])).is_err());
+            assert_eq!(vocabulary.into_names(), names);
+        }
+    }
+
+    #[test]
+    fn labels_of_a_column_are_all_names_or_all_count() {
+        let names = || ["1", "10", "2", " cat"].map(str::to_owned).to_vec();
+        let apply = |words: &[&str]| Vocabulary::named(names()).unwrap().apply(&column(words));
+        assert_eq!(apply(&["2", "10", "cat"]).unwrap(), [2, 1, 3]);
+        assert_eq!(apply(&["0", "1", "2"]).unwrap(), [0, 1, 2]);
+        assert!(apply(&["0", "cat"]).is_err());
+        let mut folders = column(&["0", "1"]);
+        folders.mark_names();
+        assert!(Vocabulary::named(names()).unwrap().apply(&folders).is_err());
+    }
+
+    #[test]
+    fn classes_made_elsewhere_are_read_as_they_were_written() {
+        let classes = |names: &[&str]| -> Vec<String> { names.iter().map(|name| (*name).into()).collect() };
+        let sparse = Vocabulary::of_classes(&classes(&["0", "450000"])).unwrap();
+        assert_eq!(sparse.apply(&column(&["450000", "0"])).unwrap(), [1, 0]);
+        let words = Vocabulary::of_classes(&classes(&["cat", "dog"])).unwrap();
+        assert_eq!(words.apply(&column(&["1", "0"])).unwrap(), [1, 0]);
+        assert_eq!(words.apply(&column(&["dog", "cat"])).unwrap(), [1, 0]);
     }
 
     #[test]
@@ -220,7 +312,7 @@ mod tests {
 
     #[test]
     fn labels_that_cannot_be_classes_are_refused() {
-        for words in [&["-1", "1"][..], &["0.5"], &["nan", "a"], &["99999999999"]] {
+        for words in [&["-1", "1"][..], &["0.5"], &["nan", "a"]] {
             assert!(Vocabulary::of(&[&column(words)]).is_err(), "{words:?}");
         }
         assert!(Vocabulary::named(vec!["a".into(), "a".into()]).unwrap_err().contains("`a`"));

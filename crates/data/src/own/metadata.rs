@@ -68,7 +68,7 @@ pub fn open(path: &Path, names: Names) -> Result<Rows> {
 
 /// Rows of a `metadata.csv`. `path` is for messages.
 pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
-    let mut records = Records::new(path, reader);
+    let mut records = Records::new(path, reader)?;
     let Some((_, header)) = records.next()? else {
         return Err(Error::format(path, None, "the file is empty: no header in it"));
     };
@@ -82,12 +82,8 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
     while let Some((number, record)) = records.next()? {
         let field = |at: usize| {
             record.get(at).filter(|field| !field.is_empty()).ok_or_else(|| {
-                let name = header.get(at).unwrap_or_default();
-                Error::format(
-                    path,
-                    line(number),
-                    format!("nothing in column `{name}`: fill it or remove the line"),
-                )
+                let problem = format!("nothing in column `{}`: fill it or remove the line", &header[at]);
+                Error::format(path, line(number), problem)
             })
         };
         rows.files.push((number, field(file)?.to_owned()));
@@ -175,7 +171,11 @@ impl Fence {
             return Err(format!("`{shown}` leaves the folder: names must be relative and without `..`"));
         }
         let path = self.folder.join(name);
-        let Ok(real) = path.canonicalize() else { return Ok(None) };
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("`{shown}` cannot be looked up: {error}")),
+        };
         if !real.starts_with(&self.real) {
             return Err(format!("`{shown}` leads out of the folder by a link: put the file into the folder"));
         }

@@ -5,14 +5,19 @@
 //! | folder + table | `metadata.csv` or `metadata.jsonl` in it, or in its `train` | [`metadata`] |
 //! | Parquet | a `.parquet` file, or a folder with some (or with `data/*.parquet`) | [`parquet`] |
 //! | ImageFolder | folders of pictures, one a class; or those below `train`, `test`, `val`, `valid`, `validation` | [`folder`] |
-//! | arrays | `.npy`, `.npz`, `.safetensors`, `.csv` | `arrays` |
+//! | arrays | `.npy`, `.npz`, `.safetensors`, `.csv`, `.tsv` | `arrays` |
 //!
 //! Every format yields parts (items, labels as they stand in the file, names of classes if the format has them); one place,
-//! [`open`], turns the labels of all parts into classes by one [vocabulary](labels).
+//! [`open`], turns the labels of all parts into classes by one [vocabulary](labels). Labels in a file of their own find their items
+//! by [`join`].
 
 mod arrays;
+pub mod cells;
+mod columns;
 pub mod files;
 pub mod folder;
+pub(crate) mod header;
+pub mod join;
 pub mod label_file;
 pub mod labels;
 pub mod lines;
@@ -20,13 +25,20 @@ pub mod metadata;
 pub mod npz;
 pub mod parquet;
 pub mod passed;
+mod separator;
 mod shards;
 mod spill;
 pub mod table;
 pub mod tensors;
+mod vectors;
 
+pub use header::Header;
+
+use crate::array::Array;
 use crate::readable::{self, Failure};
-use crate::{Dataset, Error, Items, Result, Splits};
+use crate::{Dataset, Error, FeatureStore, Items, Result, Splits};
+use columns::Layout;
+use label_file::Asked;
 use labels::{Column, Vocabulary};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -39,17 +51,25 @@ use std::sync::Arc;
 pub struct OwnOptions {
     /// Name of the data set; by default that of its file or folder.
     pub name: Option<String>,
-    /// File of labels: `.npy`, `.csv`, or `.txt` with one a line. For an array that has none, or instead of those of any data, in
-    /// the order of its items.
+    /// File of labels: `.npy`, `.csv`, or `.txt` with one a line. For an array that has none, or instead of those of any data;
+    /// joined by its columns `index` or `path` or by ids, without them in the order of the items.
     pub labels: Option<PathBuf>,
+    /// Whether the labels file, or the table where there is none, begins with a header.
+    pub header: Header,
     /// Column (or array, in `.npz` and `.safetensors`) of the labels.
     pub label_column: Option<String>,
     /// Column (or array) of the true labels.
     pub truth_column: Option<String>,
     /// Column of the pictures in Parquet.
     pub image_column: Option<String>,
-    /// Array of the features in `.npz` and `.safetensors`.
+    /// Array of the features in `.npz` and `.safetensors`, or column of lists of numbers in Parquet.
     pub array: Option<String>,
+    /// Columns of the features in a table, in this order; all others without it.
+    pub feature_columns: Vec<String>,
+    /// Columns of a table that are left out.
+    pub ignore_columns: Vec<String>,
+    /// Column of ids in a table: no feature, but a name for the item; `none` if there is none, whatever columns are called.
+    pub id_column: Option<String>,
     /// File or folder to be judged by, in a form that is read by itself.
     pub test: Option<PathBuf>,
     /// File of labels for `test`.
@@ -122,8 +142,72 @@ impl Part {
     }
 }
 
+/// From so many items on, there must be fewer classes than items.
+const FEW: usize = 20;
+
 /// Names of folders and shards with a test part, the first found being taken.
 const TESTS: [&str; 4] = ["test", "validation", "valid", "val"];
+
+impl OwnOptions {
+    /// What is asked for of the columns of a table.
+    fn layout(&self) -> Layout<'_> {
+        Layout {
+            label: self.label_column.as_deref(),
+            truth: self.truth_column.as_deref(),
+            id: self.id_column.as_deref(),
+            features: &self.feature_columns,
+            ignored: &self.ignore_columns,
+            unlabelled: false,
+        }
+    }
+
+    /// What is asked for of a file of labels: columns that the data itself has need not be in the file.
+    fn asked(&self, file: &Path, in_data: impl Fn(&str) -> Result<bool>) -> Result<Asked<'_>> {
+        let is_table = ["csv", "tsv"].contains(&extension(file).as_str());
+        let of_file = |name: &Option<String>| -> Result<bool> {
+            let Some(name) = name else { return Ok(false) };
+            Ok(!in_data(name)? || (is_table && table::has_column(file, name)?))
+        };
+        let (of_label, of_truth) = (of_file(&self.label_column)?, of_file(&self.truth_column)?);
+        let label = self.label_column.as_deref().filter(|_| of_label);
+        let truth = self.truth_column.as_deref().filter(|_| of_truth);
+        Ok(Asked { label, truth, id: self.id_column.as_deref(), header: self.header })
+    }
+}
+
+/// The extension of a path, in small letters; empty where there is none.
+fn extension(path: &Path) -> String {
+    path.extension().map_or(String::new(), |extension| extension.to_string_lossy().to_ascii_lowercase())
+}
+
+/// Vectors with their ids.
+struct Identified {
+    array: Array,
+    ids: Vec<String>,
+}
+
+impl FeatureStore for Identified {
+    fn len(&self) -> usize {
+        self.array.len()
+    }
+    fn dim(&self) -> usize {
+        self.array.dim()
+    }
+    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
+        self.array.read(index, out)
+    }
+    fn origin(&self, index: usize) -> Option<String> {
+        self.ids.get(index).cloned()
+    }
+}
+
+/// Vectors, with ids where there are any.
+fn identified(array: Array, ids: Option<Vec<String>>) -> Items {
+    match ids {
+        Some(ids) => Items::Features(Arc::new(Identified { array, ids })),
+        None => Items::Features(Arc::new(array)),
+    }
+}
 
 /// Opens the user's own data, in whichever form it is.
 pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
@@ -135,19 +219,17 @@ pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
 /// All are in the training part of what is returned.
 pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let mut notes = Vec::new();
-    let items = if about.is_dir() {
+    let extension = extension(path);
+    let (items, notes) = if about.is_dir() {
         match shards::find(path)? {
             Some((shards, _)) => parquet::open_items(&shards, options)?,
             None => {
                 let (files, passed) = folder::open_all(path)?;
-                notes = passed.notes(path);
-                Items::Images(Arc::new(files))
+                (Items::Images(Arc::new(files)) as Items, passed.notes(path))
             }
         }
     } else if folder::is_picture(path) {
-        Items::Images(Arc::new(files::Files::new(vec![path.to_owned()])))
+        (Items::Images(Arc::new(files::Files::new(vec![path.to_owned()]))), Vec::new())
     } else if extension == "parquet" {
         parquet::open_items(&[path.to_owned()], options)?
     } else if arrays::EXTENSIONS.contains(&extension.as_str()) {
@@ -159,6 +241,48 @@ pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     };
     let splits = Splits { notes, ..Splits::new(Dataset::unlabelled(name_of(path, options), items), None) };
     if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) }
+}
+
+/// A known set, with labels of the user's own where they are asked for.
+pub(crate) fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Splits> {
+    let has_file = options.labels.is_some() || options.test_labels.is_some();
+    let alone = [
+        ("test", options.test.is_some() || options.test_rows.is_some()),
+        ("class_names", options.class_names.is_some()),
+        ("image_column", options.image_column.is_some()),
+        ("array", options.array.is_some()),
+        ("feature_columns", !options.feature_columns.is_empty()),
+        ("ignore_columns", !options.ignore_columns.is_empty()),
+        ("id_column", options.id_column.is_some()),
+        ("label_column", options.label_column.is_some() && !has_file),
+        ("truth_column", options.truth_column.is_some() && !has_file),
+    ];
+    if let Some((setting, _)) = alone.iter().find(|(_, is_set)| *is_set) {
+        let problem = format!("{setting} is for data of your own, and this is a known set: leave it out");
+        return Err(Error::Labels { dataset: what.into(), problem });
+    }
+    let mut notes = splits.notes;
+    let mut with = |dataset: Dataset, file: &Option<PathBuf>| -> Result<Dataset> {
+        let Some(file) = file else { return Ok(dataset) };
+        let joined = label_file::open(file, options.asked(file, |_| Ok(false))?)?.join(dataset.items())?;
+        notes.extend(joined.notes);
+        let wrong = |problem: String| Error::format(file, None, problem);
+        let vocabulary = Vocabulary::of_classes(dataset.classes()).map_err(wrong)?;
+        let given = vocabulary.apply(&joined.given).map_err(wrong)?;
+        let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
+        let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
+        Dataset::new(dataset.name(), dataset.classes().to_vec(), dataset.items().clone(), given, truth)
+    };
+    let train = with(splits.train, &options.labels)?;
+    let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;
+    if let (None, Some(file)) = (&test, &options.test_labels) {
+        return Err(Error::format(
+            file,
+            None,
+            format!("labels for the test part of `{what}`, which has none"),
+        ));
+    }
+    Ok(Splits { train, test, second_test: splits.second_test, notes, left_out: splits.left_out })
 }
 
 fn name_of(path: &Path, options: &OwnOptions) -> String {
@@ -202,14 +326,31 @@ fn assemble(name: String, train: Part, test: Option<Part>, options: &OwnOptions)
         (None, None) => {
             let columns: Vec<&Column> =
                 [Some(&train.given), train.truth.as_ref()].into_iter().flatten().collect();
-            Vocabulary::of(&columns).map_err(|problem| wrong("", problem))?
+            let vocabulary = Vocabulary::of(&columns).map_err(|problem| wrong("", problem))?;
+            // Fewer may well be one of each.
+            if train.given.len() >= FEW && vocabulary.len() >= train.given.len() {
+                let problem = format!(
+                    "{} classes for {} items, as many as items or more: are these row numbers, names or measurements? Is it the right column?",
+                    vocabulary.len(),
+                    train.given.len()
+                );
+                return Err(wrong("", problem));
+            }
+            vocabulary
         }
     };
+    let derived = options.class_names.is_none() && train.names.is_none();
     let classes = vocabulary.clone().into_names();
     let dataset = |part: Part, which: &str| {
-        let given = vocabulary.apply(&part.given).map_err(|problem| wrong(which, problem))?;
+        // Labels of the training part made the classes; only others can fail to be among them.
+        let hint = if derived {
+            "; classes are those of the training part: take such items out, or name all classes in a file (--class-names)"
+        } else {
+            ""
+        };
+        let given = vocabulary.apply(&part.given).map_err(|problem| wrong(which, problem + hint))?;
         let truth = part.truth.map(|truth| vocabulary.apply(&truth)).transpose();
-        let truth = truth.map_err(|problem| wrong(which, format!("true {problem}")))?;
+        let truth = truth.map_err(|problem| wrong(which, format!("true {problem}{hint}")))?;
         Dataset::new(format!("{name}{which}"), classes.clone(), part.items, given, truth)
     };
     let train = dataset(train, "")?;
@@ -232,32 +373,33 @@ type Parts = (Form, Part, Option<Part>);
 /// Recognises the form of a path and reads it.
 fn read(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Parts> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
-    let (form, mut train, test) =
-        if about.is_dir() { read_folder(path, options)? } else { read_file(path, labels, options)? };
+    let (form, mut train, test) = if about.is_dir() {
+        read_folder(path, labels.is_some(), options)?
+    } else {
+        read_file(path, labels, options)?
+    };
     if let Some(file) = labels.filter(|_| form != Form::Array) {
-        // Corrected labels, for instance: in the order of the items, instead of their own.
-        let (given, truth) = label_file::open(file, None, options.truth_column.as_deref())?;
-        if options.skip_unreadable && given.len() < train.items.len() {
-            train.leave_out_unreadable(given.len());
+        // Corrected labels, for instance: instead of their own.
+        let has_columns = form != Form::ImageFolder;
+        let read = label_file::open(file, options.asked(file, |_| Ok(has_columns))?)?;
+        if options.skip_unreadable && read.given.len() < train.items.len() {
+            train.leave_out_unreadable(read.given.len());
         }
-        if given.len() != train.given.len() {
-            let problem = format!("{} labels for {} items", given.len(), train.given.len());
-            return Err(Error::format(file, None, problem));
-        }
-        train.given = given;
-        train.truth = truth.or(train.truth);
+        let joined = read.join(&train.items)?;
+        train.given = joined.given;
+        train.truth = joined.truth.or(train.truth);
+        train.notes.extend(joined.notes);
     }
     Ok((form, train, test))
 }
 
 fn read_file(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<Parts> {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    if ["metadata.csv", "metadata.jsonl"].contains(&name) {
+    let extension = extension(path);
+    if ["metadata.csv", "metadata.jsonl"].iter().any(|name| path.file_name().is_some_and(|n| n == *name)) {
         return Ok((Form::Metadata, read_metadata(path, options)?, None));
     }
     if extension == "parquet" {
-        return Ok((Form::Parquet, parquet::open(&[path.to_owned()], options)?, None));
+        return Ok((Form::Parquet, parquet::open(&[path.to_owned()], labels.is_some(), options)?, None));
     }
     if arrays::EXTENSIONS.contains(&extension.as_str()) {
         let (train, test) = arrays::open(path, labels, options)?;
@@ -266,7 +408,7 @@ fn read_file(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result
     Err(Error::format(
         path,
         None,
-        "no form that is known: tried, by its extension, .parquet, .npy, .npz, .safetensors, .csv, and the names metadata.csv and metadata.jsonl",
+        "no form that is known: tried, by its extension, .parquet, .npy, .npz, .safetensors, .csv, .tsv, and the names metadata.csv and metadata.jsonl",
     ))
 }
 
@@ -288,7 +430,7 @@ fn read_classes(root: &Path) -> Result<Part> {
     Ok(Part { names: Some(classes.names), notes, ..Part::new(items, classes.given, None) })
 }
 
-fn read_folder(path: &Path, options: &OwnOptions) -> Result<Parts> {
+fn read_folder(path: &Path, beside: bool, options: &OwnOptions) -> Result<Parts> {
     if let Some(table) = metadata::find(path)? {
         return Ok((Form::Metadata, read_metadata(&table, options)?, None));
     }
@@ -312,9 +454,9 @@ fn read_folder(path: &Path, options: &OwnOptions) -> Result<Parts> {
         return Ok((Form::Metadata, read_metadata(&table, options)?, test));
     }
     if let Some((train, tests)) = shards::find(path)? {
-        let train = parquet::open(&train, options)?;
+        let train = parquet::open(&train, beside, options)?;
         for shards in tests {
-            let test = parquet::open(&shards, options)?;
+            let test = parquet::open(&shards, false, options)?;
             // Hugging Face marks labels that are kept secret, for a contest, by -1: that part cannot judge.
             if test.given.words().any(|word| word != "-1") {
                 return Ok((Form::Parquet, train, Some(test)));

@@ -1,5 +1,6 @@
 //! Parquet with pictures, as Hugging Face stores image sets: a column `image` of {bytes, path}, of bytes, or of paths; a label;
-//! class names in the schema's metadata; several shards (`train-00000-of-00002.parquet`, `test-...`).
+//! class names in the schema's metadata; several shards (`train-00000-of-00002.parquet`, `test-...`). Or with features, in lists or
+//! in columns of numbers ([`super::vectors`]).
 //!
 //! # Why pictures are spilled
 //! A Parquet column is compressed in pages inside row groups, so one picture cannot be had without unpacking its neighbours,
@@ -13,17 +14,19 @@
 //! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
 //! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
 
+use super::columns::Layout;
+use super::header::TRUTH;
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part};
+use super::{OwnOptions, Part, identified, vectors};
 use crate::block::Block;
 use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Items, Result};
-use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use ::parquet::record::Field;
 use ::parquet::record::reader::RowIter;
-use ::parquet::schema::types::{Type, TypePtr};
+use ::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use bytes::Bytes;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Runs what may fail or panic on malformed pages.
-fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::format(
             path,
@@ -42,7 +45,7 @@ fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result
 }
 
 /// One file.
-struct Shard {
+pub(super) struct Shard {
     path: PathBuf,
     reader: SerializedFileReader<Bytes>,
     image: String,
@@ -67,6 +70,27 @@ impl Shard {
         Ok(Self { path: path.to_owned(), reader, image: String::new(), fence: None })
     }
 
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn schema(&self) -> &SchemaDescriptor {
+        self.reader.metadata().file_metadata().schema_descr()
+    }
+
+    /// Names of the columns.
+    pub fn names(&self) -> Vec<&str> {
+        self.columns().iter().map(|column| column.name()).collect()
+    }
+
+    pub fn groups(&self) -> usize {
+        self.reader.num_row_groups()
+    }
+
+    pub fn group(&self, number: usize) -> ::parquet::errors::Result<Box<dyn RowGroupReader + '_>> {
+        self.reader.get_row_group(number)
+    }
+
     fn columns(&self) -> &[TypePtr] {
         let schema = self.reader.metadata().file_metadata().schema();
         if schema.is_group() { schema.get_fields() } else { &[] }
@@ -76,12 +100,26 @@ impl Shard {
         self.columns().iter().find(|column| column.name() == name)
     }
 
-    /// Hugging Face's description of the columns: `info.features` of the schema's metadata.
-    fn features(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
-        let pairs = self.reader.metadata().file_metadata().key_value_metadata()?;
-        let text = pairs.iter().find(|pair| pair.key == "huggingface")?.value.as_deref()?;
-        let json: serde_json::Value = serde_json::from_str(text).ok()?;
-        json.get("info")?.get("features")?.as_object().cloned()
+    /// Hugging Face's description of the columns: `info.features` of the schema's metadata; empty without it.
+    fn features(&self) -> Result<serde_json::Map<String, serde_json::Value>> {
+        let pairs = self.reader.metadata().file_metadata().key_value_metadata();
+        let pair = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == "huggingface"));
+        let Some(text) = pair.and_then(|pair| pair.value.as_deref()) else {
+            return Ok(serde_json::Map::new());
+        };
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+            let problem = format!("the description of its columns (`huggingface`) is damaged: {error}");
+            Error::format(&self.path, "schema".to_string(), problem)
+        })?;
+        let features = json.get("info").and_then(|info| info.get("features")).and_then(|f| f.as_object());
+        Ok(features.map_or_else(serde_json::Map::new, Clone::clone))
+    }
+
+    /// Names of classes that the description gives for a column, if all of them are text.
+    fn class_names(&self, column: &str) -> Result<Option<Vec<String>>> {
+        let features = self.features()?;
+        let names = features.get(column).and_then(|feature| feature.get("names")).and_then(|n| n.as_array());
+        Ok(names.and_then(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect()))
     }
 
     /// A column by the name asked for, by usual names, or by its Hugging Face type if only one has it.
@@ -96,7 +134,7 @@ impl Shard {
         if let Some(name) = usual.iter().find(|name| columns.contains(name)) {
             return Ok(name.to_string());
         }
-        let features = self.features().unwrap_or_default();
+        let features = self.features()?;
         let of_kind =
             |name: &&&str| features.get(**name).and_then(|f| f.get("_type")).is_some_and(|t| t == kind);
         let matching: Vec<&&str> = columns.iter().filter(of_kind).collect();
@@ -147,6 +185,16 @@ impl Shard {
         })
     }
 
+    /// The column of labels; none where they are elsewhere and no column goes by a usual name.
+    fn label(&self, beside: bool, options: &OwnOptions) -> Result<Option<String>> {
+        let asked = options.label_column.as_deref();
+        match self.choose(asked, &["label", "labels"], "ClassLabel", "label_column") {
+            Ok(name) => Ok(Some(name)),
+            Err(_) if beside => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn labels(&self, name: &str, into: &mut Column) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             self.scan(group, name, |row, field| {
@@ -179,14 +227,16 @@ impl Shard {
     }
 }
 
-/// Opens shards as one part.
-pub(super) fn open(paths: &[PathBuf], options: &OwnOptions) -> Result<Part> {
-    part(map(paths)?, options)
+/// Opens shards as one part. Labels may be missing if they are `beside`.
+pub(super) fn open(paths: &[PathBuf], beside: bool, options: &OwnOptions) -> Result<Part> {
+    part(map(paths)?, beside, options)
 }
 
-/// Opens the pictures of shards, labelled or not.
-pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<Items> {
-    pictures(map(paths)?, options)
+/// Opens the items of shards, labelled or not.
+pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<(Items, Vec<String>)> {
+    let shards = map(paths)?;
+    let labels = shards.iter().map(|shard| shard.label(true, options)).collect::<Result<Vec<_>>>()?;
+    items(shards, &labels, options)
 }
 
 fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
@@ -202,7 +252,7 @@ fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
 
 /// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
 pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<usize> {
-    let part = part(vec![Shard::new(path, bytes.into())?], options)?;
+    let part = part(vec![Shard::new(path, bytes.into())?], false, options)?;
     if let Items::Images(store) = &part.items {
         for index in 0..store.len() {
             store.bytes(index)?;
@@ -211,31 +261,71 @@ pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<
     Ok(part.items.len())
 }
 
-fn part(shards: Vec<Shard>, options: &OwnOptions) -> Result<Part> {
+fn part(shards: Vec<Shard>, beside: bool, options: &OwnOptions) -> Result<Part> {
     let (mut given, mut truth, mut names) = (Column::new(true), None, None);
+    let mut labels = Vec::with_capacity(shards.len());
     for (at, shard) in shards.iter().enumerate() {
-        let label = shard.choose(
-            options.label_column.as_deref(),
-            &["label", "labels"],
-            "ClassLabel",
-            "label_column",
-        )?;
-        if at == 0 {
-            names = shard.features().and_then(|features| {
-                let names = features.get(&label)?.get("names")?.as_array()?;
-                names.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
-            });
+        let label = shard.label(beside, options)?;
+        if let Some(label) = &label {
+            if at == 0 {
+                names = shard.class_names(label)?;
+            }
+            shard.labels(label, &mut given)?;
         }
-        shard.labels(&label, &mut given)?;
+        labels.push(label);
         let truth_column = match &options.truth_column {
+            // Perhaps the labels file has it.
+            Some(name) if beside && shard.column(name).is_none() => None,
             Some(name) => Some(shard.choose(Some(name), &[], "", "truth_column")?),
-            None => shard.column("true_label").map(|column| column.name().to_owned()),
+            None => shard.column(TRUTH).map(|column| column.name().to_owned()),
         };
         if let Some(name) = truth_column {
             shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
         }
     }
-    Ok(Part { names, ..Part::new(pictures(shards, options)?, given, truth) })
+    let (items, notes) = items(shards, &labels, options)?;
+    Ok(Part { names, notes, ..Part::new(items, given, truth) })
+}
+
+/// Pictures, or features where there are none or columns of them are asked for.
+fn items(
+    shards: Vec<Shard>,
+    labels: &[Option<String>],
+    options: &OwnOptions,
+) -> Result<(Items, Vec<String>)> {
+    let asked = options.array.is_some() || !options.feature_columns.is_empty();
+    let pictures_in = |shard: &Shard| {
+        shard.choose(options.image_column.as_deref(), &["image", "img"], "Image", "image_column")
+    };
+    let without = match shards.first() {
+        Some(_) if asked && options.image_column.is_none() => None,
+        Some(first) => match pictures_in(first) {
+            Err(error) if options.image_column.is_none() => Some(error),
+            _ => return Ok((pictures(shards, options)?, Vec::new())),
+        },
+        None => None,
+    };
+    let mut chosen = Vec::with_capacity(shards.len());
+    for (shard, label) in shards.iter().zip(labels) {
+        let truth = options.truth_column.as_deref().filter(|name| shard.column(name).is_some());
+        let layout = Layout { label: label.as_deref(), truth, unlabelled: true, ..options.layout() };
+        chosen.extend(vectors::choose(shard, layout, options.array.as_deref())?);
+    }
+    if chosen.len() < shards.len() {
+        // Neither pictures nor numbers.
+        let path = shards.first().map_or(Path::new(""), Shard::path);
+        return Err(without.unwrap_or_else(|| Error::format(path, None, "no column of numbers in it")));
+    }
+    let array = vectors::read(&shards, &chosen, options.scratch.as_deref())?.into_features()?;
+    let mut ids = Column::new(false);
+    for (shard, chosen) in shards.iter().zip(&chosen) {
+        if let Some(id) = &chosen.id {
+            shard.labels(id, &mut ids)?;
+        }
+    }
+    let ids = (!ids.is_empty()).then(|| ids.words().map(str::to_owned).collect());
+    let notes = chosen.into_iter().next().map_or(Vec::new(), |chosen| chosen.notes);
+    Ok((identified(array, ids), notes))
 }
 
 fn pictures(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Items> {
@@ -354,6 +444,10 @@ impl Pictures {
     }
 }
 
+fn place_of(shard: &Shard, group: &Group, row: usize) -> String {
+    format!("{}, row group {}, row {row}", shard.path.display(), group.number)
+}
+
 impl ImageStore for Pictures {
     fn len(&self) -> usize {
         self.total
@@ -362,7 +456,10 @@ impl ImageStore for Pictures {
         let (bytes, path) = self.fetch(index)?;
         match path {
             Some(path) => decode(&path, &bytes),
-            None => decode(Path::new(&self.origin(index).unwrap_or_default()), &bytes),
+            None => {
+                let (group, shard, row) = self.find(index);
+                decode(Path::new(&place_of(shard, group, row)), &bytes)
+            }
         }
     }
     fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
@@ -370,6 +467,6 @@ impl ImageStore for Pictures {
     }
     fn origin(&self, index: usize) -> Option<String> {
         let (group, shard, row) = self.find(index);
-        Some(format!("{}, row group {}, row {row}", shard.path.display(), group.number))
+        Some(place_of(shard, group, row))
     }
 }

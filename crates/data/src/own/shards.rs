@@ -2,6 +2,7 @@
 
 use super::TESTS;
 use crate::{Error, Result};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Shards of the training part, and of every part that it could be judged by, the best first.
@@ -10,7 +11,10 @@ pub(super) type Shards = (Vec<PathBuf>, Vec<Vec<PathBuf>>);
 /// The shards in a folder or in its `data`, if there are any; `train-...` and `test-...` by their names.
 pub(super) fn find(root: &Path) -> Result<Option<Shards>> {
     for folder in [root.to_owned(), root.join("data")] {
-        let Ok(list) = std::fs::read_dir(&folder) else { continue };
+        if !folder.is_dir() {
+            continue;
+        }
+        let list = std::fs::read_dir(&folder).map_err(|e| Error::io(&folder, e))?;
         let mut all = Vec::new();
         for entry in list {
             let path = entry.map_err(|e| Error::io(&folder, e))?.path();
@@ -22,7 +26,7 @@ pub(super) fn find(root: &Path) -> Result<Option<Shards>> {
         all.sort_unstable();
         let of = |split: &str| -> Vec<PathBuf> {
             let begins = |path: &&PathBuf| {
-                let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+                let stem = path.file_stem().map_or(Cow::Borrowed(""), |stem| stem.to_string_lossy());
                 stem.strip_prefix(split).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
             };
             all.iter().filter(begins).cloned().collect()
@@ -47,14 +51,15 @@ pub(super) fn find(root: &Path) -> Result<Option<Shards>> {
 /// `x-00001-of-00003` says how many shards there should be.
 fn check_complete(folder: &Path, shards: &[PathBuf]) -> Result<()> {
     for shard in shards {
-        let stem = shard.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+        // Names that are no text are not Hugging Face's.
+        let Some(stem) = shard.file_stem().and_then(|stem| stem.to_str()) else { continue };
         let Some((begin, total)) = stem.rsplit_once("-of-") else { continue };
         let Some((split, _)) = begin.rsplit_once('-') else { continue };
         let digits: String = total.chars().take_while(char::is_ascii_digit).collect();
         let Ok(total) = digits.parse::<usize>() else { continue };
         let alike = |path: &&PathBuf| {
-            let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-            name.strip_prefix(split).is_some_and(|rest| rest.contains(&format!("-of-{digits}")))
+            let rest = path.file_name().and_then(|name| name.to_str()).and_then(|n| n.strip_prefix(split));
+            rest.is_some_and(|rest| rest.contains(&format!("-of-{digits}")))
         };
         let there = shards.iter().filter(alike).count();
         if there != total {

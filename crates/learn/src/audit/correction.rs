@@ -2,11 +2,11 @@
 //!
 //! Columns: `index, path, label, given, changed`, a row for every sample in the order of the data. `label` is the suggestion where
 //! the label is flagged and the suggestion differs from it, else the label as given; `changed` is `true` or `false`. The file can be
-//! trained on (`--labels corrected.csv`), so all text is written as it is: open it in a spreadsheet only if the names of
-//! classes are your own.
+//! trained on (`--labels corrected.csv`), also when its rows were sorted or shuffled: they are joined by `index` and `path`. What a
+//! spreadsheet would take for a formula is guarded as in `audit.csv`, and read back as it was.
 
 use super::Audit;
-use super::table::system;
+use super::table::{Cells, system};
 use crate::{Error, Result};
 use negscale_whole::write_whole;
 use std::io::{self, Write};
@@ -40,11 +40,11 @@ impl Audit {
         let mut table = csv::Writer::from_writer(to);
         table.write_record(["index", "path", "label", "given", "changed"]).map_err(system)?;
         for (index, (label, given)) in self.corrected().into_iter().zip(given).enumerate() {
-            let name = |class: u32| self.class_names[class as usize].as_str();
-            let path = path_of(index).unwrap_or_default();
+            let name = |class: u32| Cells::Guarded.text(&self.class_names[class as usize]);
+            // Rows without a place of their own have an empty one.
+            let path = path_of(index).map_or(String::new(), |path| Cells::Guarded.text(&path).into_owned());
             let changed = if label == given { "false" } else { "true" };
-            let row =
-                [index.to_string().as_str(), &path, name(label), name(given), changed].map(str::to_owned);
+            let row = [index.to_string().as_str(), &path, &name(label), &name(given), changed];
             table.write_record(row).map_err(system)?;
         }
         table.flush()

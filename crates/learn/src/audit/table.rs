@@ -1,17 +1,18 @@
 //! `audit.csv`.
 //!
 //! Columns: `index, path, given, suggested, score, clean_probability, suggested_probability, tree_distance, flag`. Classes are
-//! written by name; `path` is empty for samples without one, `tree_distance` without a tree; `flag` is `true` or `false`. Numbers have
+//! written by name; `path` is the id of rows that have one, and empty for samples with neither, `tree_distance` without a tree; `flag` is `true` or `false`. Numbers have
 //! as many digits as it takes to read them back unchanged. Quoting is that of RFC 4180; lines end in a line feed.
 //!
 //! # Formulas
-//! Spreadsheets take a cell for a formula, and run it, if it begins with `=`, `+`, `-`, `@`, a tab, a carriage return, a line
-//! feed or one of the full-width forms of these signs, quoted or not. Class names and paths come from data that may be
-//! somebody else's. So by default such a cell gets an apostrophe in front ([`Cells::Guarded`]); ordinary names and paths are
-//! not touched. Programs that must have every name unchanged ask for [`Cells::Exact`].
+//! Class names and paths come from data that may be somebody else's, and spreadsheets run what looks like a formula. So by
+//! default such a cell gets an apostrophe in front ([`Cells::Guarded`], [`negscale_data::own::cells`]), which is taken off again where the
+//! program reads labels; ordinary names and paths are not touched. Programs that must have every name unchanged ask for
+//! [`Cells::Exact`].
 
 use super::{Audit, Finding};
 use crate::{Error, Result};
+use negscale_data::own::cells::guard;
 use negscale_whole::write_whole;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -28,12 +29,10 @@ pub enum Cells {
 }
 
 impl Cells {
-    fn text(self, text: &str) -> Cow<'_, str> {
-        const SIGNS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
-        // Spreadsheets drop blanks in front.
+    pub(super) fn text(self, text: &str) -> Cow<'_, str> {
         match self {
-            Cells::Guarded if text.trim_start_matches(' ').starts_with(SIGNS) => format!("'{text}").into(),
-            _ => text.into(),
+            Cells::Guarded => guard(text),
+            Cells::Exact => text.into(),
         }
     }
 }

@@ -105,7 +105,7 @@ impl Model {
 
     /// For each class of some data, the model's class of the same name.
     ///
-    /// Classes that are only numbered ("0", "1", ...) count into the model's if the model has other names.
+    /// Classes that are only numbered ("0", "1", "3") count into the model's if the model has other names.
     pub fn class_map(&self, names: &[String]) -> Result<Vec<u32>> {
         let places: HashMap<&str, u32> =
             self.classes.iter().zip(0..).map(|(name, place)| (name.as_str(), place)).collect();
@@ -114,9 +114,12 @@ impl Model {
         if strange.is_empty() {
             return Ok(names.iter().filter_map(|name| places.get(name.as_str()).copied()).collect());
         }
-        let numbered = names.iter().enumerate().all(|(at, name)| *name == at.to_string());
-        if numbered && names.len() <= self.classes.len() {
-            return Ok((0..names.len() as u32).collect());
+        let number = |name: &String| {
+            let number: u32 = name.parse().ok()?;
+            ((number as usize) < self.classes.len() && number.to_string() == *name).then_some(number)
+        };
+        if let Some(numbers) = names.iter().map(number).collect() {
+            return Ok(numbers);
         }
         let problem = format!(
             "{} of the data's {} classes are not among the model's {}: {}; the model knows {}. Rename them, or take them out",

@@ -8,7 +8,7 @@ use crate::kit::gmm::GmmSettings;
 use crate::ledger::VerdictSettings;
 use crate::{Error, Result, hosts, nearest, nets, plugins, settings};
 use negscale_data::NoiseSpec;
-use negscale_data::own::OwnOptions;
+use negscale_data::own::{Header, OwnOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -230,6 +230,16 @@ impl Layers {
         self.get(key)?.value.as_str().filter(|text| !text.is_empty())
     }
 
+    fn texts(&self, key: &str) -> Vec<String> {
+        let items = self.get(key).and_then(|entry| entry.value.as_array()).into_iter().flatten();
+        items.filter_map(|item| item.as_str()).map(str::to_owned).collect()
+    }
+
+    fn header(&self) -> Result<Header> {
+        let word = self.text("header").unwrap_or(Header::Auto.word());
+        word.parse().map_err(|problem: String| wrong(self.place("header"), problem))
+    }
+
     pub(super) fn whole(&self, key: &str) -> Option<u64> {
         self.get(key)?.value.as_integer().and_then(|number| u64::try_from(number).ok())
     }
@@ -271,9 +281,14 @@ impl Layers {
             data_dir: path("data_dir"),
             own: OwnOptions {
                 labels: path("labels"),
+                header: self.header()?,
                 label_column: text("label_column"),
                 truth_column: text("truth_column"),
                 image_column: text("image_column"),
+                array: text("array"),
+                feature_columns: self.texts("feature_columns"),
+                ignore_columns: self.texts("ignore_columns"),
+                id_column: text("id_column"),
                 test: path("test"),
                 test_labels: path("test_labels"),
                 class_names: path("class_names"),
@@ -330,6 +345,7 @@ fn check(key: &Key, value: Value, place: &str) -> Result<Value> {
             Ok(())
         }
         ("", "noise") => name.parse::<NoiseSpec>().map(drop).map_err(Error::from),
+        ("", "header") => name.parse::<Header>().map(drop).map_err(|problem| wrong(&at, problem)),
         ("", "host") => hosts::card(name).map(drop),
         ("", "baseline") if name != "none" => hosts::card(name).map(drop),
         ("", "plugin") => plugins::card(name).map(drop),

@@ -1,6 +1,8 @@
 //! What every key means, in a line.
 
-use super::value::Expected::{self, Milestone, Milestones, Momentum, Number, Switch, Text, Whole, Wholes};
+use super::value::Expected::{
+    self, Milestone, Milestones, Momentum, Number, Switch, Text, Texts, Whole, Wholes,
+};
 
 /// Name, what is expected, default as text, meaning.
 pub(super) type Row = (&'static str, Expected, &'static str, &'static str);
@@ -16,11 +18,31 @@ pub(super) const TOP: &[Row] = &[
         "labels",
         Text,
         UNSET,
-        "file of labels, for an array or instead of those of the data: .npy, .csv, or .txt with one a line",
+        "file of labels, for an array or instead of those of the data: .npy, .csv (joined by index, path or id), or .txt with one a line",
+    ),
+    (
+        "header",
+        Text,
+        UNSET,
+        "whether the labels file, or the table where there is none, begins with a header: yes or no; auto as the file tells",
     ),
     ("label_column", Text, UNSET, "column (or array) of the labels"),
     ("truth_column", Text, UNSET, "column (or array) of the true labels, if known; only to judge by"),
     ("image_column", Text, UNSET, "column of the pictures in Parquet"),
+    (
+        "array",
+        Text,
+        UNSET,
+        "array of the features in .npz and .safetensors, or column of lists of numbers in Parquet",
+    ),
+    ("feature_columns", Texts, UNSET, "columns of the features in a table; all others without it"),
+    ("ignore_columns", Texts, UNSET, "columns of a table that are left out"),
+    (
+        "id_column",
+        Text,
+        UNSET,
+        "column of ids in a table: no feature, but named in audit.csv; none if there is none",
+    ),
     ("test", Text, UNSET, "file or folder to be judged by"),
     ("test_labels", Text, UNSET, "file of labels for the test data"),
     ("class_names", Text, UNSET, "file of class names, one a line"),

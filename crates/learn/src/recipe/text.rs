@@ -2,6 +2,7 @@
 
 use super::{DataSettings, Recipe, keys};
 use crate::settings::table;
+use negscale_data::own::Header;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -95,6 +96,10 @@ fn of_data(data: &DataSettings) -> Table {
         ("label_column", own.label_column.clone()),
         ("truth_column", own.truth_column.clone()),
         ("image_column", own.image_column.clone()),
+        // Only where they are said: settings of runs without them stay what they were, and so do their fingerprints.
+        ("header", (own.header != Header::Auto).then(|| own.header.word().into())),
+        ("array", own.array.clone()),
+        ("id_column", own.id_column.clone()),
         ("test", path(&own.test)),
         ("test_labels", path(&own.test_labels)),
         ("class_names", path(&own.class_names)),
@@ -103,6 +108,11 @@ fn of_data(data: &DataSettings) -> Table {
     ];
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?))));
     let mut all: Table = texts.collect();
+    for (key, names) in [("feature_columns", &own.feature_columns), ("ignore_columns", &own.ignore_columns)] {
+        if !names.is_empty() {
+            all.insert(key.into(), names.clone().into());
+        }
+    }
     all.insert("noise_seed".into(), whole(data.noise_seed));
     // Only where it is on, so that recipes without it keep their fingerprints.
     all.extend(own.skip_unreadable.then(|| ("skip_unreadable".to_owned(), Value::Boolean(true))));

@@ -17,6 +17,8 @@ pub enum Expected {
     Switch,
     /// A list of whole numbers.
     Wholes,
+    /// A list of texts.
+    Texts,
     /// A list.
     List,
     /// Epochs: a whole number, or a share of all with a point.
@@ -53,6 +55,7 @@ impl Expected {
             Self::Number | Self::AsWritten => "a number, such as 0.5",
             Self::Switch => "true or false",
             Self::Wholes => "a list of whole numbers, such as [256, 128]",
+            Self::Texts => "a list of texts, such as [\"a\", \"b\"]",
             Self::List => "a list, such as [1, 2]",
             Self::Milestone => "a whole number of epochs, or a share of all such as 0.5",
             Self::Milestones => "a list of epochs or shares of all, such as [0.5, 0.75]",
@@ -83,6 +86,7 @@ impl Expected {
                 Value::Float(number),
             ) => number.is_finite().then_some(value),
             (Self::List, Value::Array(_)) => Some(value),
+            (Self::Texts, Value::Array(items)) => all(items, Self::Text).then_some(value),
             (Self::Wholes, Value::Array(items)) => all(items, Self::Whole).then_some(value),
             (Self::Milestones, Value::Array(items)) => all(items, Self::Milestone).then_some(value),
             (Self::Momentum, Value::Array(items)) => {
