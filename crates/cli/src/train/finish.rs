@@ -160,7 +160,7 @@ pub fn write_all(
     let summary = summarise(folder, recipe, material, trained)?;
     if keep == Keep::All {
         write_products(folder, recipe, material, trained, &summary)?;
-        write_report(folder, recipe, material, trained, &summary, None)?;
+        write_report(folder, material, trained, &summary, None)?;
     }
     write_results(folder, &summary, None)?;
     Ok(summary)
@@ -194,14 +194,12 @@ fn write_products(
 /// Writes the report, with the baseline's figures once there are any.
 pub fn write_report(
     folder: &Folder,
-    recipe: &Recipe,
     material: &Material,
     trained: &Trained,
     summary: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<()> {
-    Ok(report(folder, recipe, material, trained, summary, baseline)?
-        .write_html(&folder.file("report.html"))?)
+    Ok(report(folder, material, trained, summary, baseline)?.write_html(&folder.file("report.html"))?)
 }
 
 /// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
@@ -225,7 +223,6 @@ fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Coun
 
 fn report(
     folder: &Folder,
-    recipe: &Recipe,
     material: &Material,
     trained: &Trained,
     results: &Summary,

@@ -208,7 +208,7 @@ fn train_all(
     };
     if baseline.is_some() {
         if keep == Keep::All {
-            finish::write_report(&folder, &recipe, &material, &trained, &summary, baseline.as_ref())?;
+            finish::write_report(&folder, &material, &trained, &summary, baseline.as_ref())?;
         }
         finish::write_results(&folder, &summary, baseline.as_ref())?;
     }
