@@ -2,7 +2,8 @@
 //!
 //! The answer is found at run time, so one binary runs everywhere. Setting the variable `NEGSCALE_CPU=portable` makes every
 //! crate use the code that runs on any CPU; tests use it to check that code on machines that would not take it.
-//! (Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves.)
+//! Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves, so numbers may differ in their last
+//! bits between CPUs whatever the variable says; [`instructions`] is what to compare.
 
 use std::ffi::OsStr;
 use std::sync::OnceLock;
@@ -22,6 +23,36 @@ pub fn has_avx2() -> bool {
             true
         }) && detect()
     })
+}
+
+/// All instructions that have a part in the numbers of this process, for the record: those of our own code, and the widest that
+/// libraries below us may choose by themselves. Results of one seed are the same to the last bit only where this is the same.
+pub fn instructions() -> String {
+    format!("{}, libraries {}", name(), widest())
+}
+
+/// The widest instructions of this CPU that libraries look for.
+fn widest() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let has_fma =
+            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma");
+        if std::arch::is_x86_feature_detected!("avx512f") && has_fma {
+            "avx512"
+        } else if has_fma {
+            "avx2+fma"
+        } else {
+            "sse"
+        }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        "neon"
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        std::env::consts::ARCH
+    }
 }
 
 /// Name of the code path in use, for reports and benchmarks.
@@ -96,6 +127,13 @@ mod tests {
             let odd: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"portable\xff");
             assert!(allows_more_than_portable(Some(odd)).unwrap_err().contains("portable\u{fffd}"));
         }
+    }
+
+    #[test]
+    fn the_record_names_our_own_code_and_what_libraries_choose() {
+        let (ours, libraries) = (name(), widest());
+        assert_eq!(instructions(), format!("{ours}, libraries {libraries}"));
+        assert!(ours == "portable" || libraries.contains("avx"), "libraries see what we see: {libraries}");
     }
 
     for_this_cpu! {

@@ -44,7 +44,7 @@ impl<'a> Labels<'a> {
         }
         let classes = tree.classes();
         for (what, labels) in [("label", Some(given)), ("true label", truth)] {
-            let labels = labels.unwrap_or_default();
+            let Some(labels) = labels else { continue };
             if let Some(sample) = labels.iter().position(|&label| label as usize >= classes) {
                 let (label, tree) = (labels[sample], tree.name().to_owned());
                 return Err(Error::Label { what, sample, label, tree, classes });

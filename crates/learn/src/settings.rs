@@ -1,6 +1,6 @@
 //! Settings as tables: what a struct's defaults look like in a recipe, and back.
 
-use crate::nearest::nearest;
+use crate::nearest;
 use crate::schedule::Milestone;
 use crate::{Error, Result};
 use serde::Serialize;
@@ -10,8 +10,12 @@ use serde::de::DeserializeOwned;
 pub(crate) const FEW_CLASSES: usize = 32;
 
 /// A struct of settings as a TOML table; what TOML cannot hold (an absent value) is left out.
+///
+/// # Panics
+/// If a whole number is above 2^63 - 1, which no settings file can hold either.
+#[expect(clippy::expect_used, reason = "settings are words, numbers and lists of them, which TOML holds")]
 pub fn table(settings: &impl Serialize) -> toml::Table {
-    toml::Table::try_from(settings).unwrap_or_default()
+    toml::Table::try_from(settings).expect("settings are words and numbers that TOML can hold")
 }
 
 /// Settings from a table that holds some of them; the others take their defaults. An unknown key is an error that

@@ -4,7 +4,7 @@
 mod house;
 
 use burn::tensor::{Device, Tensor};
-use house::{finish, settings, task, timeless};
+use house::{finish, known_noise, settings, task, timeless};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_learn::Error;
 use negscale_learn::audit::{Audit, FLAG_BELOW};
@@ -194,8 +194,8 @@ fn the_weak_side_of_the_consistency_is_a_constant() {
     assert!(total > 1e-6, "{total}");
 }
 
-fn facts(classes: usize, noise: Option<&str>) -> Facts {
-    let noise = noise.map(str::to_owned);
+fn facts(classes: usize, noise: &str) -> Facts {
+    let noise = known_noise(noise);
     Facts { kind: Kind::Images, classes, samples: 50_000, epochs: 300, batch: 128, noise, wrong_share: None }
 }
 
@@ -204,15 +204,15 @@ fn tuned_settings_are_the_published_ones() {
     let tuned = |classes, noise| {
         let settings = Settings { protocol: Protocol::Tuned, ..Settings::default() };
         let Settings { rule, warm_up, .. } = settings.checked(&facts(classes, noise)).unwrap();
-        (rule.gamma_r, rule.gamma_e, warm_up.epochs(if noise.is_some() { 300 } else { 150 }))
+        (rule.gamma_r, rule.gamma_e, warm_up.epochs(if noise == "none" { 150 } else { 300 }))
     };
-    assert_eq!(tuned(100, Some("sym-incl:0.5")), (0.5, 0.1, 30));
-    assert_eq!(tuned(100, Some("sym-incl:0.2")), (0.8, 0.1, 30));
-    assert_eq!(tuned(100, Some("sym-incl:0.8")), (0.5, 0.1, 30));
-    assert_eq!(tuned(100, Some("ins:0.2")), (0.5, 0.1, 30));
-    assert_eq!(tuned(10, Some("sym-incl:0.5")), (0.9, 0.5, 10));
-    assert_eq!(tuned(10, None), (0.95, 0.3, 1));
-    assert_eq!(tuned(50, None), (0.95, 0.5, 0));
+    assert_eq!(tuned(100, "sym-incl:0.5"), (0.5, 0.1, 30));
+    assert_eq!(tuned(100, "sym-incl:0.2"), (0.8, 0.1, 30));
+    assert_eq!(tuned(100, "sym-incl:0.8"), (0.5, 0.1, 30));
+    assert_eq!(tuned(100, "ins:0.2:input=raw:matrix=per-class"), (0.5, 0.1, 30));
+    assert_eq!(tuned(10, "sym-incl:0.5"), (0.9, 0.5, 10));
+    assert_eq!(tuned(10, "none"), (0.95, 0.3, 1));
+    assert_eq!(tuned(50, "none"), (0.95, 0.5, 0));
     // Blind: noise makes no difference, and an own setting holds.
     let rule = Rule { gamma_r: 0.7, ..Rule::default() };
     let own = Settings { rule, ..Settings::default() };

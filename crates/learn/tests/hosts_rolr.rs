@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{finish, settings, task, weights};
+use house::{finish, known_noise, settings, task, weights};
 use negscale_learn::hosts::{Facts, Kind, card};
 use negscale_learn::kit::loss::{cross_entropy, soft_cross_entropy};
 use negscale_learn::kit::target::{co_guess, refine};
@@ -106,7 +106,7 @@ fn tuned_settings_are_the_published_ones_and_ranges_are_checked() {
         samples: 1000,
         epochs: 300,
         batch: 64,
-        noise: Some(noise.to_owned()),
+        noise: known_noise(noise),
         wrong_share: None,
     };
     use negscale_learn::hosts::{Protocol, rolr::Settings};
@@ -117,7 +117,7 @@ fn tuned_settings_are_the_published_ones_and_ranges_are_checked() {
         ("sym-incl:0.9", 2.0, 0.0, 5),
         ("asym-map:0.4", 1.0, 1.0, 1),
         ("pairflip:0.4", 1.0, 1.0, 1),
-        ("ins:0.4", 1.0, 0.0, 1),
+        ("ins:0.4:input=raw:matrix=per-class", 1.0, 0.0, 1),
     ] {
         let found = tuned.clone().checked(&facts(noise)).unwrap();
         assert_eq!(

@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{CLASSES, finish, long_run, settings, task, timeless, weights};
+use house::{CLASSES, finish, known_noise, long_run, settings, task, timeless, weights};
 use negscale_learn::hosts::{Facts, Kind, Protocol, card, ccl, crosssplit, unicon};
 use negscale_learn::trainer::{Outcome, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ fn table(text: &str) -> toml::Table {
 }
 
 fn facts(noise: &str) -> Facts {
-    let noise = Some(noise.to_owned());
+    let noise = known_noise(noise);
     Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
 }
 
@@ -55,7 +55,7 @@ fn tuned_settings_are_the_published_ones_and_blind_looks_at_nothing() {
         ("asym:0.4", 1.0, 0.1),
         ("pairflip:0.4", 1.0, 0.1),
         ("sym-incl:0.8", 0.0, 0.0),
-        ("ins:0.4", 0.0, 0.0),
+        ("ins:0.4:input=raw:matrix=per-class", 0.0, 0.0),
     ] {
         for protocol in [Protocol::Tuned, Protocol::Blind] {
             let mut a = unicon::Settings::default();

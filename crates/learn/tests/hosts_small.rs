@@ -4,7 +4,9 @@
 mod house;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use house::{clouds, finish, is_sound, long_run, picture_settings, pictures, settings, task, weights};
+use house::{
+    clouds, finish, is_sound, known_noise, long_run, picture_settings, pictures, settings, task, weights,
+};
 use negscale_data::{LoaderSettings, Order, View};
 use negscale_learn::hosts::{EasySettings, Facts, Kind, Protocol, card, jocor};
 use negscale_learn::nets::{self, Network, Output, Pass};
@@ -332,7 +334,7 @@ fn norms_are_frozen_together_and_only_together() {
 }
 
 fn facts(classes: usize, noise: &str) -> Facts {
-    let noise = Some(noise.to_owned());
+    let noise = known_noise(noise);
     Facts {
         kind: Kind::Images,
         classes,
@@ -355,7 +357,7 @@ fn tuned_settings_are_the_published_ones() {
         (10, "asym-map:0.4", 0.9),
         (10, "cifarn:worse", 0.9),
         (100, "sym-excl:0.8", 0.85),
-        (100, "cifarn:noisy", 0.85),
+        (100, "cifarn:fine", 0.85),
     ] {
         let found = tuned.clone().checked(&facts(classes, noise)).unwrap();
         assert_eq!(found.lambda, lambda, "{classes} {noise}");

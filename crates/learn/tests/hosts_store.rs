@@ -3,7 +3,7 @@
 
 mod house;
 
-use house::{finish, settings, survives_stops, task, weights};
+use house::{finish, known_noise, settings, survives_stops, task, weights};
 use negscale_learn::hosts::{Facts, Kind, Protocol, card, disc, dsos, selc};
 use negscale_learn::ledger::Ledger;
 use negscale_learn::optim::Sgd;
@@ -28,7 +28,7 @@ fn step(trainer: &mut Trainer) {
 }
 
 fn facts(classes: usize, noise: &str) -> Facts {
-    let noise = Some(noise.to_owned());
+    let noise = known_noise(noise);
     Facts { kind: Kind::Images, classes, samples: 1000, epochs: 200, batch: 64, noise, wrong_share: None }
 }
 
@@ -225,12 +225,14 @@ fn tuned_settings_are_the_published_ones() {
         (10, "sym-incl:0.6", 0.15),
         (10, "sym-incl:0.8", 0.2),
         (10, "asym-map:0.4", 0.2),
-        (10, "ins:0.4", 0.2),
+        (10, "ins:0.4:input=raw:matrix=per-class", 0.2),
         (100, "sym-exact:0.2", 0.15),
         (100, "sym-exact:0.4", 0.1),
         (100, "sym-exact:0.6", 0.15),
         (100, "sym-exact:0.8", 0.2),
-        (100, "asym-next:0.4", 0.1),
+        (100, "asym-block:0.4", 0.1),
+        (10, "cifarn:worse", 0.2),
+        (100, "cifarn:fine", 0.1),
         (100, "none", 0.2),
     ] {
         let tuned = selc::Settings { protocol: Protocol::Tuned, ..Default::default() };
@@ -241,8 +243,8 @@ fn tuned_settings_are_the_published_ones() {
         ("sym-exact:0.5", 1.0, 0.99, 0.1),
         ("sym-exact:0.6", 0.2, 0.95, 0.1),
         ("asym-map:0.4", 1.0, 0.95, 0.1),
-        ("ins:0.4", 1.0, 0.99, 0.075),
-        ("ins:0.6", 0.2, 0.95, 0.075),
+        ("ins:0.4:input=raw:matrix=per-class", 1.0, 0.99, 0.075),
+        ("ins:0.6:input=raw:matrix=per-class", 0.2, 0.95, 0.075),
     ] {
         let tuned = disc::Settings { protocol: Protocol::Tuned, ..Default::default() };
         let found = tuned.checked(&facts(10, noise)).unwrap();

@@ -7,8 +7,9 @@ use house::{
     clouds, finish, is_sound, long_run, picture_settings, pictures, quick, settings, survives_stops, task,
     timeless, weights,
 };
+use negscale::Taxonomy;
 use negscale_learn::audit::{Audit, FLAG_BELOW};
-use negscale_learn::hosts::METHODS;
+use negscale_learn::hosts::{Beliefs, Facts, Kind, KnownNoise, METHODS, State};
 use negscale_learn::trainer::{TrainSettings, Trainer, Tree};
 use negscale_learn::{hosts, settings as tables};
 
@@ -143,6 +144,82 @@ fn class_means_of_several_networks_survive_a_stop() {
         };
         let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
         survives_stops(host, make);
+    }
+}
+
+#[test]
+fn every_method_hands_over_what_it_believes_or_is_refused_at_the_start() {
+    let wishes = |during_warm_up: bool| {
+        let mut wishes = toml::Table::new();
+        wishes.insert("targets".into(), "refurbished".into());
+        wishes.insert("during_warm_up".into(), during_warm_up.into());
+        wishes
+    };
+    for card in METHODS {
+        for during_warm_up in [false, true] {
+            let plugin_settings = wishes(during_warm_up);
+            let settings = TrainSettings { plugin: "negscale".into(), plugin_settings, ..settings(card.id) };
+            let made = Trainer::new(task(200, NOISE), TrainSettings { epochs: 4, ..settings });
+            if card.beliefs == Beliefs::Own {
+                finish(&mut made.unwrap());
+            } else {
+                let message = made.err().unwrap().to_string();
+                assert!(message.contains("targets = \"given\"") && message.contains(card.id), "{message}");
+            }
+        }
+    }
+    let on_pictures = |text: &str| {
+        let (plugin, plugin_settings) = ("negscale".into(), wishes(false));
+        let host_settings = text.parse().unwrap();
+        let settings = picture_settings("dividemix");
+        Trainer::new(pictures(), TrainSettings { plugin, plugin_settings, host_settings, ..settings })
+    };
+    let message = on_pictures("").err().unwrap().to_string();
+    assert!(message.contains("dividemix.tap = \"unmixed\""), "mixed for pictures: {message}");
+    finish(&mut on_pictures("tap = \"unmixed\"").unwrap());
+}
+
+#[test]
+fn a_plug_in_without_pairs_to_act_on_is_refused_and_one_that_acts_says_on_what() {
+    let make = |plugin: &str, flat: bool| {
+        let mut task = task(200, NOISE);
+        if flat {
+            task.tree = Tree::Given(Taxonomy::flat(task.train.classes()).unwrap());
+        }
+        Trainer::new(task, TrainSettings { plugin: plugin.into(), ..settings("cross-entropy") })
+    };
+    for plugin in ["negscale", "no-snop", "no-dcsa", "random-pairs"] {
+        let message = make(plugin, true).err().unwrap().to_string();
+        assert!(message.contains(plugin) && message.contains("eta_max below 4"), "{message}");
+        let trainer = make(plugin, false).unwrap();
+        assert!(trainer.reach().unwrap().acts(), "{plugin}");
+        assert_eq!(trainer.reach().unwrap().name(plugin), plugin);
+    }
+    assert!(make("none", true).unwrap().reach().is_none());
+}
+
+#[test]
+fn a_checkpoint_that_lacks_what_a_method_keeps_is_refused() {
+    let facts = Facts {
+        kind: Kind::Features,
+        classes: 4,
+        samples: 100,
+        epochs: 4,
+        batch: 16,
+        noise: KnownNoise::Nothing,
+        wrong_share: Some(0.0),
+    };
+    for card in METHODS {
+        let mut host = (card.build)(&(card.settings)(), &facts).unwrap();
+        let kept = host.state();
+        host.restore(kept.clone()).unwrap();
+        let restored = host.restore(State::default());
+        if kept == State::default() {
+            restored.unwrap();
+        } else {
+            let message = restored.unwrap_err().to_string();
+            assert!(message.contains("missing"), "{}: {message}", card.id);
+        }
     }
 }
 

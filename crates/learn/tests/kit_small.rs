@@ -4,7 +4,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_learn::hosts::{Facts, Kind, Protocol, Rate};
+use negscale_learn::hosts::{Facts, Kind, KnownNoise, Protocol, Rate};
 use negscale_learn::kit::loss::{cross_entropy, cross_entropy_rows, joint_rows};
 use negscale_learn::kit::nested::{choose_width, draw_masks, draw_width, right_by_width};
 use negscale_learn::kit::small_loss::{easiest, forget_rate, mean_of, pick};
@@ -326,7 +326,10 @@ fn nested_dropout_takes_the_place_of_a_networks_own() {
 }
 
 fn facts(wrong_share: Option<f64>) -> Facts {
-    let noise = wrong_share.map(|_| "asym-map:0.4".to_owned());
+    let noise = match wrong_share {
+        Some(_) => KnownNoise::Asymmetric(0.4),
+        None => KnownNoise::Unknown,
+    };
     Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 20, batch: 64, noise, wrong_share }
 }
 

@@ -187,7 +187,7 @@ fn sets_thresholds_and_objective_of_disc_are_those_of_pytorch() {
         Set::Left => "left",
     };
     assert_eq!(thresholds.sets.iter().map(name).collect::<Vec<_>>(), g.sets);
-    assert_eq!(Thresholds::restore(thresholds.save()), thresholds);
+    assert_eq!(Thresholds::restore(thresholds.save()).unwrap(), thresholds);
     // A label that both views trust is more likely right than not, one that neither does less.
     for (w, set) in thresholds.clean_probabilities().iter().zip(&thresholds.sets) {
         match set {

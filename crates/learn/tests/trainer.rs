@@ -26,7 +26,7 @@ fn pictures() -> Task {
         test: splits.test.as_ref().map(pick),
         second_test: None,
         tree: Tree::Given(tree),
-        noise: Some("sym-incl:0.5".into()),
+        noise: spec,
     }
 }
 

@@ -123,8 +123,14 @@ impl Journal {
                 Ok(())
             }
             Err(source) => {
-                // Best effort: should this fail too, the reader drops the torn line.
-                let _ = self.cut();
+                // Should this fail too, the reader drops the torn line.
+                let source = match self.cut() {
+                    Ok(()) => source,
+                    Err(cut) => {
+                        let both = format!("{source}, nor could the torn line be cut off: {cut}");
+                        std::io::Error::new(source.kind(), both)
+                    }
+                };
                 Err(Error::io(&self.path, source))
             }
         }

@@ -39,7 +39,7 @@ pub use events::{encode_events, events_file, write_events};
 pub use histogram::Separation;
 pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
-pub use outcome::{Outcome, told};
+pub use outcome::{Outcome, several_instructions, told, unlike_pairs};
 pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
 pub use scale::Scale;

@@ -24,8 +24,10 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// Training method.
     pub host: String,
-    /// What was added to its loss; `none` for nothing.
+    /// What was to be added to its loss; `none` for nothing.
     pub plugin: String,
+    /// The same with what became of it, where that is less than its name promises.
+    pub acting: String,
     /// Network.
     pub net: String,
     /// Data, by name or path.
@@ -53,6 +55,8 @@ pub struct Outcome {
     pub version: String,
     /// What it ran on.
     pub hardware: String,
+    /// The instructions that made its numbers, on which their last bits depend; runs of older versions do not say.
+    pub instructions: Option<String>,
     /// When it began, in seconds since 1970.
     pub started: Option<u64>,
     /// All settings, without provenance.
@@ -88,7 +92,7 @@ impl Outcome {
         let epochs = whole("epochs")?;
         let results = folder.join(RESULTS);
         let Some(json) = read_if_there(&results)? else {
-            let done = read_metrics(&folder.join(METRICS)).map_or(0, |reading| reading.records.len() as u64);
+            let done = metrics(folder)?.len() as u64;
             return Err(Error::Unfinished { folder: folder.into(), done, epochs });
         };
         let json: Json = serde_json::from_str(&json)
@@ -101,17 +105,18 @@ impl Outcome {
         let figures = numbers(&json).filter(|figures| !figures.is_empty());
         let mut figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
         // What only some runs measure stands with their epochs.
-        if let Ok(reading) = read_metrics(&folder.join(METRICS))
-            && let Some(last) = reading.records.last()
-        {
-            for (name, value) in &last.more {
-                figures.entry(name.clone()).or_insert(*value);
+        if let Some(last) = metrics(folder)?.pop() {
+            for (name, value) in last.more {
+                figures.entry(name).or_insert(value);
             }
         }
+        let plugin = text("plugin")?;
+        let words = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
         Ok(Self {
             folder: folder.into(),
             host: text("host")?,
-            plugin: text("plugin")?,
+            acting: words("plugin").unwrap_or_else(|| plugin.clone()),
+            plugin,
             net: text("net")?,
             data: text("data")?,
             noise: text("noise")?,
@@ -121,8 +126,15 @@ impl Outcome {
             noise_achieved: origin.get("noise_achieved").and_then(number),
             noise_convention: said("noise_convention"),
             figures,
-            baseline: json.get("baseline").and_then(numbers).unwrap_or_default(),
-            audit_precision: row(json.get("audit_precision")),
+            baseline: match json.get("baseline") {
+                None | Some(Json::Null) => BTreeMap::new(),
+                Some(json) => {
+                    numbers(json).ok_or_else(|| damaged(&results, "`baseline` is no list of figures"))?
+                }
+            },
+            audit_precision: row(json.get("audit_precision"))
+                .ok_or_else(|| damaged(&results, "`audit_precision` is no list of numbers"))?,
+            instructions: words("instructions"),
             version: said("version").unwrap_or_default(),
             hardware: said("hardware").unwrap_or_default(),
             started: origin.get("started").and_then(Value::as_integer).and_then(|at| u64::try_from(at).ok()),
@@ -136,9 +148,15 @@ impl Outcome {
         let name = if self.plugin == "none" {
             self.host.clone()
         } else {
-            format!("{} + {}", self.host, self.plugin)
+            format!("{} + {}", self.host, self.acting)
         };
         told(&name, self.true_labels())
+    }
+
+    /// Whether its numbers were made by the same instructions as another's.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.instructions == other.instructions
     }
 
     /// How many true labels the method was told; others than these have none.
@@ -177,6 +195,14 @@ impl Outcome {
     }
 }
 
+/// What to say below a table with pairs whose runs were not made by the same instructions.
+#[must_use]
+pub fn unlike_pairs(count: usize) -> String {
+    format!(
+        "Pairs of runs that were made by different instructions, and so differ by more than the plug-in: {count}."
+    )
+}
+
 /// A method's name, marked if it was told true labels: it is not to be compared with others without a word about it.
 #[must_use]
 pub fn told(name: &str, true_labels: u64) -> String {
@@ -204,10 +230,39 @@ fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
-/// A list of numbers; empty if it is none.
-fn row(json: Option<&Json>) -> Vec<f64> {
-    let row = json.and_then(Json::as_array).map(|all| all.iter().map(Json::as_f64).collect::<Option<_>>());
-    row.flatten().unwrap_or_default()
+/// A list of numbers; empty if there is none.
+fn row(json: Option<&Json>) -> Option<Vec<f64>> {
+    match json {
+        None | Some(Json::Null) => Some(Vec::new()),
+        Some(json) => json.as_array()?.iter().map(Json::as_f64).collect(),
+    }
+}
+
+/// The records of a run's epochs; none if it has not come that far.
+fn metrics(folder: &Path) -> Result<Vec<EpochRecord>> {
+    match read_metrics(&folder.join(METRICS)) {
+        Ok(reading) => Ok(reading.records),
+        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What to say where runs that are compared were not all made by the same instructions; nothing if they were, or do not say.
+#[must_use]
+pub fn several_instructions(runs: &[&Outcome]) -> Option<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for run in runs {
+        *counts.entry(run.instructions.as_deref().unwrap_or("not recorded")).or_default() += 1;
+    }
+    if counts.len() < 2 {
+        return None;
+    }
+    let all: Vec<String> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
+    Some(format!(
+        "Runs were made by different instructions ({}): the same seed gives other last bits on each, so differences \
+         between such runs hold more chance than those of one seed. Compare like with like.",
+        all.join("; ")
+    ))
 }
 
 fn numbers(json: &Json) -> Option<BTreeMap<String, f64>> {
@@ -240,7 +295,7 @@ noise_achieved = 0.45
 noise_convention = "symmetric"
 started = 1794804889
 "#;
-    const RESULTS_TEXT: &str = r#"{"run": "abc", "method": "rolr + negscale", "test_last": 0.5, "flagged": 12, "fit_clean": null,
+    const RESULTS_TEXT: &str = r#"{"run": "abc", "method": "rolr + negscale", "instructions": "avx2+fma", "test_last": 0.5, "flagged": 12, "fit_clean": null,
         "baseline": {"test_last": 0.25}}"#;
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -267,6 +322,7 @@ started = 1794804889
         assert_eq!(run.setting("negscale.lambda").as_deref(), Some("0.5"));
         assert_eq!((run.setting("data").as_deref(), run.setting("x.y")), (Some("cifar10-embeddings"), None));
         assert_eq!(run.records().unwrap().len(), 1);
+        assert_eq!(run.instructions.as_deref(), Some("avx2+fma"));
         let error = run.figure("fit_clean").unwrap_err().to_string();
         assert!(error.contains("`fit_clean`") && error.contains("test_last"), "{error}");
     }
@@ -280,6 +336,31 @@ started = 1794804889
             (run.true_labels(), run.method().as_str()),
             (500, "rolr + negscale (told 500 true labels)")
         );
+    }
+
+    #[test]
+    fn a_plug_in_that_did_less_than_its_name_promises_is_named_after_what_it_did() {
+        let results = RESULTS_TEXT.replace("\"flagged\": 12", "\"plugin\": \"negscale (SNOP alone)\"");
+        let folder = folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, results.as_str())]);
+        let run = Outcome::read(folder.path()).unwrap();
+        assert_eq!(
+            (run.plugin.as_str(), run.method().as_str()),
+            ("negscale", "rolr + negscale (SNOP alone)")
+        );
+    }
+
+    #[test]
+    fn runs_made_by_different_instructions_are_told_from_runs_made_by_the_same() {
+        let read = |results: &str| {
+            Outcome::read(folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, results)]).path()).unwrap()
+        };
+        let (first, wide) = (read(RESULTS_TEXT), read(&RESULTS_TEXT.replace("avx2+fma", "avx512")));
+        let older = read(&RESULTS_TEXT.replace("\"instructions\": \"avx2+fma\", ", ""));
+        assert_eq!(several_instructions(&[&first, &first]), None);
+        assert_eq!(several_instructions(&[&older, &older]), None);
+        let note = several_instructions(&[&first, &wide, &first]).unwrap();
+        assert!(note.contains("avx2+fma: 2") && note.contains("avx512: 1"), "{note}");
+        assert!(several_instructions(&[&first, &older]).unwrap().contains("not recorded: 1"));
     }
 
     #[test]
@@ -299,6 +380,8 @@ started = 1794804889
             [(SETTINGS, SETTINGS_TEXT), (RESULTS, "[]")],
             [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{}")],
             [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{\"run\": \"other\", \"test_last\": 0.5}")],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{\"test_last\": 0.5, \"baseline\": 3}")],
+            [(SETTINGS, SETTINGS_TEXT), (RESULTS, "{\"test_last\": 0.5, \"audit_precision\": [\"high\"]}")],
         ];
         for files in damages {
             let folder = folder(&files);

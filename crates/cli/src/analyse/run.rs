@@ -101,7 +101,7 @@ fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Res
     let results: serde_json::Value = serde_json::from_str(&results).unwrap_or_default();
     Ok(View {
         name: folder.display().to_string(),
-        method: Some(train::name(recipe)),
+        method: Some(model.about().get("method").cloned().unwrap_or_else(|| train::name(recipe, None))),
         noise: Some(recipe.data.noise.to_string()),
         accuracy: results["test_last"].as_f64(),
         steps: steps(folder),

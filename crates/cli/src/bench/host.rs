@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use negscale::Taxonomy;
 use negscale_data::draw::{Draw, Purpose};
-use negscale_data::{Dataset, FeatureStore, Image, ImageStore, Items, Shape};
+use negscale_data::{Dataset, FeatureStore, Image, ImageStore, Items, NoiseSpec, Shape};
 use negscale_learn::hosts::{self, Kind, METHODS};
 use negscale_learn::model::Preparation;
 use negscale_learn::trainer::{Task, TrainSettings, Trainer, Tree};
@@ -198,8 +198,14 @@ impl Stopwatch {
         let settings =
             TrainSettings { epochs: 1000, batch, validation: 0.0, plugin: plugin.into(), ..settings };
         let preparation = Preparation::measure(&train, None)?;
-        let task =
-            Task { train, test: None, second_test: None, preparation, tree: Tree::Given(tree), noise: None };
+        let task = Task {
+            train,
+            test: None,
+            second_test: None,
+            preparation,
+            tree: Tree::Given(tree),
+            noise: NoiseSpec::None,
+        };
         let mut stopwatch = Self { trainer: Trainer::new(task, settings)? };
         stopwatch.run(1)?; // threads start, memory is fetched
         Ok(stopwatch)

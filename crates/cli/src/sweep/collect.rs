@@ -7,7 +7,7 @@ use crate::train::folder::write;
 use anyhow::{Result, bail};
 use negscale_learn::recipe;
 use negscale_report::table::{Best, Cell, Column, Form, Kind};
-use negscale_report::{Outcome, Sample, Table, told};
+use negscale_report::{Outcome, Sample, Table, several_instructions, told};
 use negscale_whole::OwnFolder;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,7 @@ impl Finished<'_> {
     pub fn cells(&self, keys: &[String]) -> Vec<Cell> {
         let cell = |(key, value): (&String, String)| match key.as_str() {
             "host" => Cell::text(told(&value, self.outcome.true_labels())),
+            "plugin" => Cell::text(&self.outcome.acting),
             _ => Cell::text(value),
         };
         keys.iter().zip(self.values(keys)).map(cell).collect()
@@ -112,6 +113,8 @@ fn note(plan: &Plan, done: &[Finished<'_>], axes: &Axes) -> String {
     if versions.len() > 1 {
         notes.push(format!("Made by several versions of the program: {}.", versions.join(", ")));
     }
+    let outcomes: Vec<&Outcome> = done.iter().map(|run| &run.outcome).collect();
+    notes.extend(several_instructions(&outcomes));
     notes.join(" ")
 }
 
@@ -264,7 +267,7 @@ fn lines(plan: &Plan, states: &[State]) -> Result<Table> {
     heads.push(Column::new("noise_laid_over", Kind::Number));
     heads.push(Column::new("noise_convention", Kind::Text));
     heads.extend(figures.iter().map(|figure| Column::new(*figure, Kind::Number)));
-    heads.extend(["hardware", "version"].map(|head| Column::new(head, Kind::Text)));
+    heads.extend(["hardware", "instructions", "version"].map(|head| Column::new(head, Kind::Text)));
     let mut table = Table::new("runs", heads);
     let exact = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(value, Form::plain(6)));
     for ((run, state), outcome) in plan.runs.iter().zip(states).zip(outcomes) {
@@ -276,6 +279,7 @@ fn lines(plan: &Plan, states: &[State]) -> Result<Table> {
         row.push(said(outcome.and_then(|outcome| outcome.noise_convention.as_ref())));
         row.extend(figures.iter().map(|figure| exact(outcome.and_then(|o| o.figures.get(*figure).copied()))));
         row.push(said(outcome.map(|outcome| &outcome.hardware)));
+        row.push(said(outcome.and_then(|outcome| outcome.instructions.as_ref())));
         row.push(said(outcome.map(|outcome| &outcome.version)));
         table.push(row)?;
     }

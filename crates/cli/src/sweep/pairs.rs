@@ -7,7 +7,7 @@ use super::collect::{Axes, Finished, form, mean, once, settings};
 use anyhow::Result;
 use negscale_report::aggregate::CONFIDENCE;
 use negscale_report::table::{Cell, Column, Kind};
-use negscale_report::{Paired, Sample, Table};
+use negscale_report::{Outcome, Paired, Sample, Table, unlike_pairs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings, without seeds, by their paths.
@@ -23,12 +23,13 @@ fn host_of(run: &Finished<'_>) -> Host {
 
 /// The table of gains, if there is a run with a plug-in.
 pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<Table>> {
-    let value = |run: &Finished<'_>| {
-        Some(((run.outcome.seed, run.outcome.noise_seed), *run.outcome.figures.get(figure)?))
-    };
+    let seeds = |run: &Finished<'_>| (run.outcome.seed, run.outcome.noise_seed);
+    let value = |run: &Finished<'_>| Some((seeds(run), *run.outcome.figures.get(figure)?));
     let mut alone: BTreeMap<Host, BySeed> = BTreeMap::new();
+    let mut partners: BTreeMap<(Host, (u64, u64)), &Outcome> = BTreeMap::new();
     for run in done.iter().filter(|run| run.outcome.plugin == "none") {
         alone.entry(host_of(run)).or_default().extend(value(run));
+        partners.insert((host_of(run), seeds(run)), &run.outcome);
     }
     let attached: Vec<(Host, &Finished<'_>)> = done
         .iter()
@@ -51,7 +52,7 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
         "Gain of the plug-in in {figure}{unit}: mean ± standard deviation (number of pairs), difference with its {confidence:.0} % interval"
     );
     let mut table = Table::new(title, heads);
-    let (mut lonely, mut unpaired, mut idle) = (0, 0, BTreeSet::new());
+    let (mut lonely, mut unpaired, mut unlike, mut idle) = (0, 0, 0, BTreeSet::new());
     for group in groups {
         let runs: Vec<&Finished<'_>> =
             attached.iter().filter(|(all, _)| all == group).map(|(_, run)| *run).collect();
@@ -62,6 +63,11 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
             continue;
         };
         let Paired { differences, .. } = Paired::of(theirs, &ours);
+        let is_unlike = |run: &&&Finished<'_>| {
+            let partner = partners.get(&(host.clone(), seeds(run)));
+            partner.is_some_and(|partner| !partner.is_like(&run.outcome))
+        };
+        unlike += runs.iter().filter(is_unlike).count();
         unpaired += ours.keys().filter(|seeds| !theirs.contains_key(seeds)).count();
         // The host alone is the partner of several settings of the plug-in.
         idle.extend(
@@ -101,6 +107,9 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
     }
     if lonely > 0 {
         notes.push(format!("Settings with plug-in for which no run of the host alone is done: {lonely}."));
+    }
+    if unlike > 0 {
+        notes.push(unlike_pairs(unlike));
     }
     table.note = notes.join(" ");
     Ok(Some(table))

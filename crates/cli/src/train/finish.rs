@@ -1,8 +1,9 @@
 //! What a finished run leaves behind.
 
 use super::folder::{Folder, hardware, version, write};
-use super::{Keep, Material, Trained, clock};
+use super::{Keep, Material, Trained, clock, instructions};
 use anyhow::{Context, Result};
+use negscale::Reach;
 use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures, NoiseEstimate};
 use negscale_learn::recipe::Recipe;
@@ -20,6 +21,10 @@ const SHOWN: usize = 100;
 pub struct Summary {
     /// Host and plug-in.
     pub name: String,
+    /// The plug-in, and what became of it.
+    pub plugin: String,
+    /// Instructions that made the numbers.
+    pub instructions: Option<String>,
     /// Accuracies on the test set.
     pub test: TestAccuracy,
     /// The last epoch.
@@ -44,12 +49,18 @@ pub struct Summary {
     pub estimate: Option<NoiseEstimate>,
 }
 
-/// A host with its plug-in, for people.
-pub fn name(recipe: &Recipe) -> String {
+/// A host with its plug-in, for people; `reach` is what that finds to do, if it is known.
+pub fn name(recipe: &Recipe, reach: Option<&Reach>) -> String {
     match recipe.train.plugin.as_str() {
         "none" => recipe.train.host.clone(),
-        plugin => format!("{} + {plugin}", recipe.train.host),
+        _ => format!("{} + {}", recipe.train.host, acting(recipe, reach)),
     }
+}
+
+/// The plug-in with what becomes of it, where that is less than its name promises.
+fn acting(recipe: &Recipe, reach: Option<&Reach>) -> String {
+    let plugin = &recipe.train.plugin;
+    reach.map_or_else(|| plugin.clone(), |reach| reach.name(plugin))
 }
 
 /// Share of labels that differ from the truth.
@@ -66,10 +77,13 @@ fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audi
 }
 
 /// The results in numbers.
-fn summarise(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
+fn summarise(folder: &Folder, recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
     let (ranked, estimate) = rank(recipe, material, trained)?;
+    let reach = trained.trainer.reach();
     Ok(Summary {
-        name: told(&name(recipe), trained.trainer.true_labels() as u64),
+        name: told(&name(recipe, reach), trained.trainer.true_labels() as u64),
+        plugin: acting(recipe, reach),
+        instructions: instructions::of(&folder.file("settings.toml"))?,
         true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),
         last: trained.records.last().cloned().context("no epoch was recorded: nothing was trained")?,
@@ -105,6 +119,8 @@ impl Summary {
         let audit = self.audit.unwrap_or_default();
         serde_json::json!({
             "method": self.name,
+            "plugin": self.plugin,
+            "instructions": self.instructions,
             "test_last": self.test.last.map(|t| t.1),
             "test_last10": self.test.last_10.map(|t| t.1),
             "test_best_by_validation": self.test.best_by_validation.map(|t| t.1),
@@ -141,10 +157,10 @@ pub fn write_all(
     if let Some(tree) = trainer.tree() {
         write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
     }
-    let summary = summarise(recipe, material, trained)?;
+    let summary = summarise(folder, recipe, material, trained)?;
     if keep == Keep::All {
         write_products(folder, recipe, material, trained, &summary)?;
-        write_report(folder, recipe, material, trained, &summary, None)?;
+        write_report(folder, material, trained, &summary, None)?;
     }
     write_results(folder, &summary, None)?;
     Ok(summary)
@@ -166,7 +182,7 @@ fn write_products(
         Cells::Guarded,
     )?;
     let about = BTreeMap::from([
-        ("method".to_owned(), name(recipe)),
+        ("method".to_owned(), name(recipe, trainer.reach())),
         ("data".to_owned(), recipe.data.data.clone()),
         ("noise".to_owned(), recipe.data.noise.to_string()),
         ("version".to_owned(), version()),
@@ -178,14 +194,12 @@ fn write_products(
 /// Writes the report, with the baseline's figures once there are any.
 pub fn write_report(
     folder: &Folder,
-    recipe: &Recipe,
     material: &Material,
     trained: &Trained,
     summary: &Summary,
     baseline: Option<&Summary>,
 ) -> Result<()> {
-    Ok(report(folder, recipe, material, trained, summary, baseline)?
-        .write_html(&folder.file("report.html"))?)
+    Ok(report(folder, material, trained, summary, baseline)?.write_html(&folder.file("report.html"))?)
 }
 
 /// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
@@ -206,7 +220,6 @@ fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<Coun
 
 fn report(
     folder: &Folder,
-    recipe: &Recipe,
     material: &Material,
     trained: &Trained,
     results: &Summary,
@@ -259,7 +272,7 @@ fn report(
     let noise = truth.map(|truth| count(classes, truth.iter().copied().zip(train.given().iter().copied())));
     let shown = audit.findings().iter().take(SHOWN).map(|finding| suspicious(train, finding));
     Ok(RunReport {
-        title: format!("{} on {}", told(&name(recipe), results.true_labels as u64), train.name()),
+        title: format!("{} on {}", results.name, train.name()),
         when: clock::date(folder.started),
         settings: folder.settings()?,
         records: trained.records.clone(),

@@ -128,6 +128,7 @@ impl Folder {
         put("data_fingerprint", material.fingerprint.clone().into());
         put("samples", (material.train.len() as i64).into());
         put("hardware", hardware().into());
+        put("instructions", negscale_cpu::instructions().into());
         if let Some(noise) = &material.noise {
             put("noise_hash", noise.hash.clone().into());
             put("noise_achieved", noise.achieved.into());
@@ -391,5 +392,5 @@ pub fn hardware() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let name = name.map_or("unknown CPU", |(_, name)| name.trim());
-    format!("{name}, {} threads, {} code", rayon::current_num_threads(), negscale_cpu::name())
+    format!("{name}, {} threads, {}", rayon::current_num_threads(), negscale_cpu::instructions())
 }

@@ -1,10 +1,12 @@
 //! `negscale train`: trains, shows progress, and leaves a model, a list of wrong labels and a report.
 //!
-//! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits.
+//! A run lives in a folder of plain files. Running the same command again goes on where it stopped, to the same bits on CPUs with the
+//! same instructions.
 
 pub(crate) mod clock;
 pub(crate) mod finish;
 pub(crate) mod folder;
+mod instructions;
 pub(crate) mod screen;
 mod table;
 
@@ -199,9 +201,11 @@ pub(crate) fn carry_out(job: Job, describe: impl FnOnce(&Done) -> Result<String>
     // Inside the pool: then a parallel step wakes the other threads only.
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
+        // Before there is a folder: a plug-in that could do nothing is refused.
+        let reach = recipe.reach(material.train.classes())?;
         let folder = Folder::open(verb.name, &place, &recipe, &material, habits.fresh)?;
         let screen = Screen::new(look);
-        screen.open(&recipe, &material, &folder);
+        screen.open(&recipe, reach.as_ref(), &material, &folder);
         let words = match finished_before(verb, &folder, habits.keep)? {
             Some(words) => {
                 screen.complete(recipe.train.epochs);
@@ -301,7 +305,7 @@ fn train_all(
     };
     if baseline.is_some() {
         if keep == Keep::All {
-            finish::write_report(&folder, &recipe, &material, &trained, &summary, baseline.as_ref())?;
+            finish::write_report(&folder, &material, &trained, &summary, baseline.as_ref())?;
         }
         finish::write_results(&folder, &summary, baseline.as_ref())?;
     }
@@ -337,14 +341,18 @@ fn train(
         second_test: material.splits.second_test.clone(),
         preparation: material.preparation.clone(),
         tree: recipe.data.tree_for(material.train.classes())?,
-        noise: material.noise.as_ref().map(|noise| noise.spec.to_string()),
+        noise: recipe.data.noise.clone(),
     };
     let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
-    let (mut trainer, notes) = folder.restore(make)?;
+    let (mut trainer, mut notes) = folder.restore(make)?;
+    if !trainer.is_finished() {
+        notes.extend(instructions::enter(&folder.file("settings.toml"), trainer.batches_done() > 0)?);
+    }
     notes.iter().for_each(|note| screen.note(note));
     let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
     trainer.set_stop_flag(signals.asked.clone());
     screen.begin(&trainer, &records);
+    let mut is_told = screen.pairs(&trainer);
     let mut saved = Instant::now();
     while !trainer.is_finished() {
         match trainer.epoch(|progress| screen.batch(&progress))? {
@@ -364,6 +372,8 @@ fn train(
                     folder.keep(folder.write_events(&records), &trainer)?;
                 }
                 screen.epoch(&records)?;
+                // A tree that is learnt grows with the first epoch.
+                is_told = is_told || screen.pairs(&trainer);
             }
             Outcome::Stopped => folder.keep(folder.save(&trainer), &trainer)?,
         }

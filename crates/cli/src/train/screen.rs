@@ -5,6 +5,7 @@ use super::folder::Folder;
 use super::{Material, clock};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use negscale::Reach;
 use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::{Progress, Trainer};
 use negscale_report::EpochRecord;
@@ -62,11 +63,11 @@ impl Screen {
     }
 
     /// Says what is about to be done.
-    pub fn open(&self, recipe: &Recipe, material: &Material, folder: &Folder) {
+    pub fn open(&self, recipe: &Recipe, reach: Option<&Reach>, material: &Material, folder: &Folder) {
         let train = &recipe.train;
         self.line(&format!(
             "{} on {}: {} samples, {} classes, {} for {} epochs",
-            name(recipe),
+            name(recipe, reach),
             material.train.name(),
             material.train.len(),
             material.train.classes().len(),
@@ -88,7 +89,20 @@ impl Screen {
 
     /// Says that the baseline comes.
     pub fn begin_baseline(&self, recipe: &Recipe) {
-        self.line(&format!("baseline: {}, equally long", name(recipe)));
+        self.line(&format!("baseline: {}, equally long", name(recipe, None)));
+    }
+
+    /// Says which pairs of classes the plug-in finds, and aloud what it cannot do for want of them; whether there is anything to
+    /// say by now.
+    pub fn pairs(&self, trainer: &Trainer) -> bool {
+        let Some(reach) = trainer.reach() else { return false };
+        self.line(&format!("plug-in: {reach}"));
+        if self.look != Look::Quiet {
+            for warning in reach.warnings() {
+                self.bar.suspend(|| eprintln!("warning: {warning}"));
+            }
+        }
+        true
     }
 
     /// All was done before.

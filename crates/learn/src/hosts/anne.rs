@@ -59,11 +59,11 @@ impl Settings {
 /// $\gamma_r$, $\gamma_e$ and the share of warm-up. Published: CIFAR-100 with 50 % symmetric noise, Animal-10N, mini-WebVision. The
 /// others are ours, near the defaults of the authors' code and of SSR+.
 fn tuned(facts: &Facts) -> (f64, f64, f64) {
-    match (facts.noise_kind(), facts.classes) {
-        (("" | "none", _), ..=10) => (0.95, 0.3, 1.0 / 150.0),
-        (("" | "none", _), _) => (0.95, 0.5, 0.0),
+    match (facts.noise, facts.classes) {
+        (KnownNoise::Nothing, ..=10) => (0.95, 0.3, 1.0 / 150.0),
+        (KnownNoise::Nothing, _) => (0.95, 0.5, 0.0),
         (_, ..=50) => (0.9, 0.5, 10.0 / 300.0),
-        ((kind, rate), _) if kind.starts_with("sym") && rate < 0.5 => (0.8, 0.1, 0.1),
+        (KnownNoise::Symmetric(..0.5), _) => (0.8, 0.1, 0.1),
         _ => (0.5, 0.1, 0.1),
     }
 }
@@ -181,10 +181,9 @@ impl Host for Anne {
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
-        let mut whole = |name: &str| state.whole.remove(name).unwrap_or_default();
-        self.held.labels = whole("labels");
-        self.held.clean = whole("clean").into_iter().map(|clean| clean == 1).collect();
-        self.held.fell_back = whole("fell back").contains(&1);
+        self.held.labels = state.take_whole("labels")?;
+        self.held.clean = state.take_whole("clean")?.into_iter().map(|clean| clean == 1).collect();
+        self.held.fell_back = state.take_whole("fell back")?.contains(&1);
         Ok(())
     }
 }

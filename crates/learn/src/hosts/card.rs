@@ -1,6 +1,6 @@
 //! What is known of a method without running it: feeds help, settings, documentation and the house rules.
 
-use super::Host;
+use super::{Host, KnownNoise};
 use crate::Result;
 use crate::nets::Heads;
 use crate::optim::Rule;
@@ -65,26 +65,17 @@ pub struct Facts {
     pub epochs: usize,
     /// Samples per batch, as set.
     pub batch: usize,
-    /// The noise that was laid over the data, as its text, if it was: only protocol `tuned` looks at it.
-    pub noise: Option<String>,
+    /// The noise that was laid over the data: only protocol `tuned` looks at it.
+    pub noise: KnownNoise,
     /// The actual share of wrong labels among the training samples, where the truth is known: only the setting `rate` of methods
     /// that need a noise rate looks at it, if that asks for the known one.
     pub wrong_share: Option<f64>,
 }
 
 impl Facts {
-    /// Kind and rate of the noise that was laid over the data, such as `sym-incl` and 0.5; empty and 0 if none is known.
-    pub fn noise_kind(&self) -> (&str, f64) {
-        let text = self.noise.as_deref().unwrap_or_default();
-        let mut parts = text.split(':');
-        let kind = parts.next().unwrap_or_default();
-        (kind, parts.next().and_then(|rate| rate.parse().ok()).unwrap_or(0.0))
-    }
-
-    /// Kind and rate of the noise, if a method may look at it and it is of a kind that settings were published for.
-    pub fn noise_for(&self, protocol: Protocol) -> Option<(&str, f64)> {
-        let (kind, rate) = self.noise_kind();
-        (protocol == Protocol::Tuned && !matches!(kind, "" | "file")).then_some((kind, rate))
+    /// The noise, if a method may look at it and it is of a kind that settings were published for.
+    pub fn noise_for(&self, protocol: Protocol) -> Option<KnownNoise> {
+        (protocol == Protocol::Tuned && self.noise != KnownNoise::Unknown).then_some(self.noise)
     }
 }
 
@@ -185,8 +176,7 @@ macro_rules! keeps {
         }
 
         fn restore(&mut self, state: State) -> Result<()> {
-            self.$($part).+.restore(state);
-            Ok(())
+            self.$($part).+.restore(state)
         }
     };
 }

@@ -31,9 +31,8 @@ impl ContrastSettings {
     /// The settings, if all are in range. Tuned, there is a `penalty` on confidence in warm-up under asymmetric noise: the one
     /// number that was published for some noise only.
     pub(super) fn checked(mut self, facts: &Facts, penalty: f64) -> Result<Self> {
-        if let Some((kind, _)) = facts.noise_for(self.semi.protocol) {
-            let is_asym = kind.starts_with("asym") || kind == "pairflip";
-            self.semi.confidence_penalty = if is_asym { penalty } else { 0.0 };
+        if let Some(noise) = facts.noise_for(self.semi.protocol) {
+            self.semi.confidence_penalty = if noise.is_asymmetric() { penalty } else { 0.0 };
         }
         self.semi = self.semi.in_range(facts)?;
         self.check()?;

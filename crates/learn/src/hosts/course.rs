@@ -102,9 +102,10 @@ impl Course {
     }
 
     /// For [`Host::restore`](super::Host::restore).
-    pub fn restore(&mut self, mut state: State) {
-        self.gaps = state.floats.remove("gaps").unwrap_or_default();
-        let warm_up = state.whole.remove("warm-up").unwrap_or_default();
-        self.warm_up = warm_up.first().map_or(self.warm_up, |&epochs| epochs as usize);
+    pub fn restore(&mut self, mut state: State) -> Result<()> {
+        self.gaps = state.take_floats("gaps")?;
+        let [warm_up] = state.take_array("warm-up")?;
+        self.warm_up = warm_up as usize;
+        Ok(())
     }
 }

@@ -151,9 +151,8 @@ impl Host for CrossSplit {
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
-        let ranges = state.floats.remove("ranges").unwrap_or_default();
+        let ranges = state.take_floats("ranges")?;
         self.ranges = ranges.chunks_exact(2).map(|range| [range[0].into(), range[1].into()]).collect();
-        self.shared.divided.peers.restore(state);
-        Ok(())
+        self.shared.divided.peers.restore(state)
     }
 }

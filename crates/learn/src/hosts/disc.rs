@@ -52,12 +52,12 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
-            let (is_heavy, is_ins) = (rate >= 0.6, kind == "ins");
-            let is_asym = kind.starts_with("asym") || kind == "pairflip";
+        if let Some(noise) = facts.noise_for(self.protocol) {
+            let is_heavy = noise.rate() >= 0.6;
             self.lambda_h = if is_heavy { 0.2 } else { 1.0 };
-            self.momentum = if is_heavy || is_asym { 0.95 } else { 0.99 };
-            self.warm_up = Milestone::Share(if is_ins { 0.075 } else { 0.1 });
+            self.momentum = if is_heavy || noise.is_asymmetric() { 0.95 } else { 0.99 };
+            self.warm_up =
+                Milestone::Share(if matches!(noise, KnownNoise::Instance(_)) { 0.075 } else { 0.1 });
         }
         self.check()?;
         Ok(self)
@@ -130,7 +130,8 @@ impl Host for Disc {
         let [features, logits] = [out.features, out.logits.clone()].map(|x| x.narrow(0, 0, batch.len()));
         let all = Tap { features, logits, given: batch.given.clone(), believed: None };
         if warming_up {
-            return Ok(Objective::new(cross_entropy(out.logits, &batch.given.repeat(2)) * 2.0).with_tap(all));
+            let loss = cross_entropy(out.logits, &batch.given.repeat(2)) * 2.0;
+            return Ok(Objective::new(loss).with_tap(all.trusting()));
         }
         let (chosen, labels): (Vec<usize>, Vec<u32>) = chosen.into_iter().unzip();
         if chosen.is_empty() {
@@ -158,12 +159,16 @@ impl Host for Disc {
         Ok(objective.with_term("mixed", &mixed).with_tap(tap))
     }
 
+    fn taps_without_beliefs(&self) -> Option<&'static str> {
+        self.settings.tap_all.then_some("tap_all = false")
+    }
+
     fn state(&self) -> State {
         self.thresholds.save()
     }
 
     fn restore(&mut self, state: State) -> Result<()> {
-        self.thresholds = Thresholds::restore(state);
+        self.thresholds = Thresholds::restore(state)?;
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use crate::kit::mix::Mix;
 use crate::kit::semi::{Cost, Division, divide};
 use crate::kit::target::{co_guess, refine, sharpen};
 use burn::tensor::Tensor;
+use negscale_data::known::HumanLabels;
 use negscale_data::loader::Until;
 
 settings! {
@@ -38,22 +39,19 @@ settings! {
 impl SemiSettings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
-            let is_sym = kind.starts_with("sym");
-            let is_asym = kind.starts_with("asym") || kind == "pairflip";
-            self.confidence_penalty = if is_asym { 1.0 } else { 0.0 };
-            let is_worst = facts.noise.as_deref().is_some_and(|noise| noise.contains("worst"));
+        if let Some(noise) = facts.noise_for(self.protocol) {
+            self.confidence_penalty = if noise.is_asymmetric() { 1.0 } else { 0.0 };
             let is_few = facts.classes <= FEW_CLASSES;
-            let is_mild = match kind {
-                "none" => true,
-                "cifarn" => is_few && !is_worst,
-                "ins" => false,
-                _ if is_asym => is_few,
-                _ => rate < 0.35,
+            let is_mild = match noise {
+                KnownNoise::Nothing => true,
+                KnownNoise::Human(labels) => is_few && labels != HumanLabels::Worse,
+                KnownNoise::Asymmetric(_) => is_few,
+                KnownNoise::Symmetric(rate) => rate < 0.35,
+                KnownNoise::Instance(_) | KnownNoise::Unknown => false,
             };
             self.lambda_u = match (is_few, is_mild) {
                 (true, true) => 0.0,
-                (true, false) if is_sym && rate >= 0.85 => 50.0,
+                (true, false) if matches!(noise, KnownNoise::Symmetric(0.85..)) => 50.0,
                 (true, false) | (false, true) => 25.0,
                 (false, false) => 150.0,
             };

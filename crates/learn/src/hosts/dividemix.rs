@@ -56,8 +56,7 @@ impl Settings {
         if self.tap == Tapped::Auto {
             self.tap = if facts.kind == Kind::Images { Tapped::Mixed } else { Tapped::Unmixed };
         }
-        let (kind, rate) = facts.noise_kind();
-        if self.semi.protocol == Protocol::Tuned && kind.starts_with("sym") {
+        if let Some(KnownNoise::Symmetric(rate)) = facts.noise_for(self.semi.protocol) {
             let is_heavy = rate >= 0.85;
             (self.tau, self.recent_losses) = if is_heavy { (0.6, 5) } else { (0.5, 1) };
         }
@@ -130,6 +129,11 @@ impl Host for DivideMix {
             let (features, logits) = (mixed.features, mixed.logits);
             Tap { features, logits, given: given(&twice), believed: None }
         }))
+    }
+
+    fn taps_without_beliefs(&self) -> Option<&'static str> {
+        // A mixed sample has two labels, neither of which is what it is taught.
+        (self.settings.tap == Tapped::Mixed).then_some("tap = \"unmixed\"")
     }
 
     keeps!(divided.peers);

@@ -44,12 +44,12 @@ impl Settings {
     /// The settings, tuned to the noise if that is asked for, if those of DivideMix are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         let semi = &mut self.dividemix.semi;
-        if let Some((_, rate)) = facts.noise_for(semi.protocol) {
-            let is_easy = facts.classes <= FEW_CLASSES && rate < 0.5;
+        if let Some(noise) = facts.noise_for(semi.protocol) {
+            let is_easy = facts.classes <= FEW_CLASSES && noise.rate() < 0.5;
             semi.lambda_u = if is_easy { 0.0 } else { 25.0 };
         }
         // Purified labels do not have the noise that the published settings are for.
-        self.dividemix = self.dividemix.checked(&Facts { noise: None, ..facts.clone() })?;
+        self.dividemix = self.dividemix.checked(&Facts { noise: KnownNoise::Unknown, ..facts.clone() })?;
         Ok(self)
     }
 }
@@ -108,7 +108,7 @@ impl Host for Purer {
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
-        self.purifying.restore(&mut state);
+        self.purifying.restore(&mut state)?;
         self.dividing.divided.peers.labels = Some(self.purifying.labels.clone());
         self.dividing.restore(state)
     }

@@ -73,7 +73,6 @@ impl Host for Naive {
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
-        self.purifying.restore(&mut state);
-        Ok(())
+        self.purifying.restore(&mut state)
     }
 }

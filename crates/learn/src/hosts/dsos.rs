@@ -51,7 +51,7 @@ impl Settings {
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         if self.protocol == Protocol::Tuned {
             // Published of CIFAR-100 with "heavy" noise; where that begins is ours.
-            self.warm_up_mix = facts.classes <= FEW_CLASSES || facts.noise_kind().1 < 0.5;
+            self.warm_up_mix = facts.classes <= FEW_CLASSES || facts.noise.rate() < 0.5;
         }
         self.warm_up.settle(facts.classes).check("warm_up")?;
         self.check()?;
@@ -174,8 +174,8 @@ impl Host for Dsos {
     }
 
     fn restore(&mut self, mut state: State) -> Result<()> {
-        self.worth = state.floats.remove("worth").unwrap_or_default();
-        self.labels = state.whole.remove("labels").unwrap_or_default();
+        self.worth = state.take_floats("worth")?;
+        self.labels = state.take_whole("labels")?;
         Ok(())
     }
 }

@@ -85,11 +85,11 @@ impl Forget {
     }
 
     /// For [`Host::restore`](super::Host::restore).
-    pub fn restore(&mut self, state: State) {
+    pub fn restore(&mut self, mut state: State) -> Result<()> {
         let number = |high: u32, low: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
-        if let Some(&[a, b, c, d]) = state.whole.get("forget").map(Vec::as_slice) {
-            (self.share, self.rate) = (number(a, b), number(c, d));
-        }
+        let [a, b, c, d] = state.take_array("forget")?;
+        (self.share, self.rate) = (number(a, b), number(c, d));
+        Ok(())
     }
 }
 

@@ -37,8 +37,8 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if let Some((kind, rate)) = facts.noise_for(self.easy.protocol) {
-            let is_heavy = kind.starts_with("sym") && rate >= 0.65;
+        if let Some(noise) = facts.noise_for(self.easy.protocol) {
+            let is_heavy = matches!(noise, KnownNoise::Symmetric(0.65..));
             self.lambda = match (facts.classes <= FEW_CLASSES, is_heavy) {
                 (true, false) => 0.9,
                 (true, true) => 0.65,

@@ -30,6 +30,7 @@ mod easy;
 mod halves;
 pub mod jocor;
 pub mod nct;
+mod noise;
 mod peers;
 mod plan;
 mod prelude;
@@ -49,6 +50,7 @@ pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance
 pub use contrasted::ContrastSettings;
 pub use divided::SemiSettings;
 pub use easy::EasySettings;
+pub use noise::KnownNoise;
 pub use plan::{Anew, Objective, Plan, Stage, State, Tap, Turn};
 pub use purified::{PurifiedSettings, TapLabels};
 pub use rate::Rate;
@@ -78,6 +80,12 @@ pub trait Host: Send {
 
     /// The loss of a batch. The networks named by the batch's turn then take a step along its gradient.
     fn objective(&mut self, batch: &Batch, scene: &mut Scene) -> Result<Objective>;
+
+    /// The setting to change, and to what, if as it is set its taps come without the labels it believes. Asked only of methods
+    /// whose card says that they have beliefs of their own.
+    fn taps_without_beliefs(&self) -> Option<&'static str> {
+        None
+    }
 
     /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked
     /// after the batches of an epoch, before the networks are judged; the same networks must give the same answer.

@@ -28,8 +28,7 @@ pub(super) fn warm_up_loss(batch: &Batch, team: &Team, confidence_penalty: f64) 
     let given = batch.given.clone();
     let loss = cross_entropy(out.logits.clone(), &given);
     let penalty = negative_entropy(out.logits.clone()) * confidence_penalty;
-    let tap = Tap { features: out.features, logits: out.logits, given, believed: None };
-    Ok(Objective::new(loss + penalty).with_tap(tap))
+    Ok(Objective::new(loss + penalty).with_tap(Tap::new(out, given).trusting()))
 }
 
 /// What each of two networks holds of every label.
@@ -85,12 +84,13 @@ impl Peers {
     }
 
     /// For [`Host::restore`](super::Host::restore).
-    pub fn restore(&mut self, mut state: State) {
+    pub fn restore(&mut self, mut state: State) -> Result<()> {
         for net in 0..2 {
-            self.clean[net] = state.floats.remove(&format!("clean{net}")).unwrap_or_default();
+            self.clean[net] = state.take_floats(&format!("clean{net}"))?;
             let prefix = format!("losses{net}/");
             let kept = state.floats.iter().filter(|(name, _)| name.starts_with(&prefix));
             self.losses[net] = kept.map(|(_, losses)| losses.clone()).collect();
         }
+        Ok(())
     }
 }

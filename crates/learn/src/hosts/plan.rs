@@ -2,6 +2,7 @@
 
 use super::Epoch;
 use crate::nets::Output;
+use crate::{Error, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_data::{Order, View};
 use serde::{Deserialize, Serialize};
@@ -108,7 +109,7 @@ pub struct Tap {
     pub logits: Tensor<2>,
     /// Labels as given.
     pub given: Vec<u32>,
-    /// Labels as the host now believes them, if it has an opinion.
+    /// Labels as the host now believes them, if it has an opinion; while it warms up, those given.
     pub believed: Option<Vec<u32>>,
 }
 
@@ -116,6 +117,11 @@ impl Tap {
     /// What a network made of samples, under their labels as given.
     pub fn new(out: Output, given: Vec<u32>) -> Self {
         Self { features: out.features, logits: out.logits, given, believed: None }
+    }
+
+    /// While a method warms up it believes the labels as given.
+    pub fn trusting(self) -> Self {
+        Self { believed: Some(self.given.clone()), ..self }
     }
 
     /// With labels as the host believes them.
@@ -167,6 +173,29 @@ pub struct State {
     pub floats: BTreeMap<String, Vec<f32>>,
     /// Counts, labels and sample numbers by name.
     pub whole: BTreeMap<String, Vec<u32>>,
+}
+
+impl State {
+    /// Takes out numbers that were saved under a name.
+    pub fn take_floats(&mut self, name: &str) -> Result<Vec<f32>> {
+        self.floats.remove(name).ok_or_else(|| missing(name))
+    }
+
+    /// Takes out counts, labels or sample numbers that were saved under a name.
+    pub fn take_whole(&mut self, name: &str) -> Result<Vec<u32>> {
+        self.whole.remove(name).ok_or_else(|| missing(name))
+    }
+
+    /// The same, of which there must be so many.
+    pub fn take_array<const N: usize>(&mut self, name: &str) -> Result<[u32; N]> {
+        <[u32; N]>::try_from(self.take_whole(name)?).map_err(|_| missing(name))
+    }
+}
+
+fn missing(name: &str) -> Error {
+    let problem =
+        format!("`{name}` is missing or of another length: it was saved by another version; begin anew");
+    Error::Checkpoint { origin: "of the training method".into(), problem }
 }
 
 #[cfg(test)]

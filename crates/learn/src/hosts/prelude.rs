@@ -2,8 +2,8 @@
 
 pub(super) use super::card::{keeps, settings};
 pub(super) use super::{
-    Batch, Beliefs, Card, Facts, Host, Judges, Kind, Objective, Plan, Protocol, Provenance, Regime, State,
-    Tap, Turn,
+    Batch, Beliefs, Card, Facts, Host, Judges, Kind, KnownNoise, Objective, Plan, Protocol, Provenance,
+    Regime, State, Tap, Turn,
 };
 pub(super) use crate::Result;
 pub(super) use crate::ledger;

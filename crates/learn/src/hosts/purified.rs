@@ -190,6 +190,8 @@ impl Purifying {
     /// A tap under the labels that plug-ins are to see; `given` are those given, in its order.
     pub fn tap(&self, tap: Tap, given: Vec<u32>) -> Tap {
         match self.settings.tap_labels {
+            // Purified labels are what the method believes, unless the form has an opinion of its own.
+            TapLabels::Purified if tap.believed.is_none() => tap.trusting(),
             TapLabels::Purified => tap,
             TapLabels::Given => Tap { believed: Some(tap.given), given, ..tap },
         }
@@ -202,8 +204,9 @@ impl Purifying {
     }
 
     /// For [`Host::restore`](super::Host::restore); what is the form's stays in the state.
-    pub fn restore(&mut self, state: &mut State) {
-        self.labels = state.whole.remove("purified").unwrap_or_default();
-        self.right = state.floats.remove("right").unwrap_or_default();
+    pub fn restore(&mut self, state: &mut State) -> Result<()> {
+        self.labels = state.take_whole("purified")?;
+        self.right = state.take_floats("right")?;
+        Ok(())
     }
 }

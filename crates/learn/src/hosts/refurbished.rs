@@ -28,10 +28,10 @@ settings! {
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if let Some((kind, rate)) = facts.noise_for(self.protocol) {
-            self.confidence_penalty = if kind.starts_with("asym") || kind == "pairflip" { 1.0 } else { 0.0 };
-            self.lambda_p = if kind.starts_with("sym") && rate >= 0.8 { 2.0 } else { 1.0 };
-            self.recent_losses = if rate >= 0.9 { 5 } else { 1 };
+        if let Some(noise) = facts.noise_for(self.protocol) {
+            self.confidence_penalty = if noise.is_asymmetric() { 1.0 } else { 0.0 };
+            self.lambda_p = if matches!(noise, KnownNoise::Symmetric(0.8..)) { 2.0 } else { 1.0 };
+            self.recent_losses = if noise.rate() >= 0.9 { 5 } else { 1 };
         }
         self.check()?;
         Ok(self)

@@ -65,7 +65,6 @@ impl Host for RoLR {
     }
 
     fn restore(&mut self, state: State) -> Result<()> {
-        self.0.peers.restore(state);
-        Ok(())
+        self.0.peers.restore(state)
     }
 }

@@ -48,7 +48,9 @@ impl Count {
 impl Card {
     /// How many true labels the method asks for unless told otherwise, if it does.
     pub fn wants_truth(&self) -> Option<Count> {
-        (self.settings)().get(KEY).and_then(|value| value.clone().try_into().ok())
+        let value = (self.settings)().remove(KEY)?;
+        #[expect(clippy::expect_used, reason = "a default is made from a `Count`; a test asks every card")]
+        Some(value.try_into().expect("the default number of true labels"))
     }
 
     /// How many of so many samples' true labels the method is to be told, with these settings of its own.

@@ -12,6 +12,7 @@
 use super::loss::{cross_entropy_rows, generalised_cross_entropy_rows};
 use super::rows::largest;
 use crate::hosts::State;
+use crate::{Error, Result};
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +47,16 @@ pub enum Set {
     Left,
 }
 
-impl From<u32> for Set {
+impl Set {
     /// Back from `set as u32`.
-    fn from(number: u32) -> Self {
-        [Self::Clean, Self::Hard, Self::Corrected].get(number as usize).copied().unwrap_or(Self::Left)
+    fn of(number: u32) -> Result<Self> {
+        let set = [Self::Clean, Self::Hard, Self::Corrected, Self::Left].get(number as usize).copied();
+        set.ok_or_else(|| Error::Checkpoint {
+            origin: "of the training method".into(),
+            problem: format!(
+                "there is no set of samples number {number}: it was saved by another version; begin anew"
+            ),
+        })
     }
 }
 
@@ -201,16 +208,20 @@ impl Thresholds {
     }
 
     /// What was saved.
-    pub fn restore(mut state: State) -> Self {
-        let mut floats = |name: String| state.floats.remove(&name).unwrap_or_default();
-        let seen = [0, 1].map(|v| Seen {
-            own: floats(format!("own{v}")),
-            most: floats(format!("most{v}")),
-            threshold: floats(format!("threshold{v}")),
-        });
-        let most = floats("most".into());
-        let mut whole = |name| state.whole.remove(name).unwrap_or_default();
-        let (guess, sets) = (whole("guess"), whole("sets").into_iter().map(Set::from).collect());
-        Self { seen, most, guess, sets, corrected: whole("corrected") }
+    pub fn restore(mut state: State) -> Result<Self> {
+        let mut seen = |v: usize| -> Result<Seen> {
+            Ok(Seen {
+                own: state.take_floats(&format!("own{v}"))?,
+                most: state.take_floats(&format!("most{v}"))?,
+                threshold: state.take_floats(&format!("threshold{v}"))?,
+            })
+        };
+        Ok(Self {
+            seen: [seen(0)?, seen(1)?],
+            most: state.take_floats("most")?,
+            guess: state.take_whole("guess")?,
+            sets: state.take_whole("sets")?.into_iter().map(Set::of).collect::<Result<_>>()?,
+            corrected: state.take_whole("corrected")?,
+        })
     }
 }

@@ -94,7 +94,7 @@ impl Iterator for Predictions {
         }
         let made = match self.batches.next()? {
             Ok(batch) => {
-                let view = batch.views.first().map_or(&[][..], Vec::as_slice);
+                let [view] = batch.views.as_slice() else { unreachable!("items are shown in one view") };
                 self.rows(batch.len(), view).map(|rows| (batch.len(), rows))
             }
             Err(error) => Err(error.into()),

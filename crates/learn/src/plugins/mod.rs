@@ -5,9 +5,11 @@
 
 mod negscale;
 
-use crate::hosts::Tap;
+use crate::hosts::{Beliefs, Card, Host, Tap};
+use crate::trainer::Tree;
 use crate::{Error, Result, settings};
-use ::negscale::{Settings, Taxonomy};
+use ::negscale::taxonomy::LEARNT_LARGEST;
+use ::negscale::{Reach, Settings, Taxonomy};
 use burn::tensor::Tensor;
 
 /// What a plug-in adds to the loss of a batch.
@@ -26,6 +28,12 @@ pub trait Plugin: Send {
 
     /// The networks begin anew: what is known of their features is void.
     fn forget(&mut self);
+
+    /// Whether it must be told the labels that the host believes.
+    fn wants_beliefs(&self) -> bool;
+
+    /// What it finds to do in its class tree, once it has one.
+    fn reach(&self) -> Option<&Reach>;
 
     /// Whether it acts while the host warms up.
     fn acts_during_warm_up(&self) -> bool;
@@ -93,8 +101,60 @@ impl PluginCard {
 
     /// The plug-in with these settings of the table `[negscale]`.
     pub fn build(&self, table: &toml::Table) -> Result<Option<Box<dyn Plugin>>> {
+        let attached = self.settings(table)?.map(negscale::Attached::new);
+        Ok(attached.map(|attached| Box::new(attached) as Box<dyn Plugin>))
+    }
+
+    /// The settings in force; none where nothing is attached.
+    fn settings(&self, table: &toml::Table) -> Result<Option<Settings>> {
         let settings: Settings = settings::read("negscale", table)?;
         let settings = settings.checked()?;
-        Ok(self.preset.map(|preset| Box::new(negscale::Attached::new(preset(settings))) as Box<dyn Plugin>))
+        Ok(self.preset.map(|preset| preset(settings)))
     }
+
+    /// What it will find to do in a class tree, if that is there already. A plug-in that is asked for and could never act is
+    /// refused; one whose weights are 0 is not.
+    pub fn reach(&self, table: &toml::Table, tree: &Tree) -> Result<Option<Reach>> {
+        let Some(settings) = self.settings(table)? else { return Ok(None) };
+        let nothing = |why: &str| {
+            let problem = format!("it would have nothing to do. {why}; or set plugin = \"none\"");
+            Error::Settings { place: format!("of plug-in `{}`", self.id), problem }
+        };
+        let Some(tree) = tree.taxonomy() else {
+            if settings.eta_max >= LEARNT_LARGEST {
+                return Err(nothing(&format!(
+                    "No class pair of a learnt tree is further apart than {LEARNT_LARGEST} and negscale.eta_max = {}, \
+                     so none is unrelated; choose eta_max below {LEARNT_LARGEST}",
+                    settings.eta_max
+                )));
+            }
+            return Ok(None);
+        };
+        let reach = Reach::of(&settings, tree)?;
+        if reach.is_idle() && !reach.acts() {
+            let Reach { pairs, .. } = &reach;
+            let why = format!("Class tree `{}`: {reach}. {}", pairs.tree, reach.warnings().join(". "));
+            return Err(nothing(&why));
+        }
+        Ok(Some(reach))
+    }
+}
+
+/// What a plug-in wants to know that the taps of a host, as it is set, do not say; nothing if they fit.
+pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<String> {
+    if !plugin.wants_beliefs() {
+        return None;
+    }
+    let id = card.id;
+    let (but, instead) = match (card.beliefs, host.taps_without_beliefs()) {
+        (Beliefs::Own, None) => return None,
+        (Beliefs::Own, Some(instead)) => {
+            ("as set here hands over given labels only", format!("set {id}.{instead}"))
+        }
+        (Beliefs::Predictions, _) => ("takes every label as given", "choose another `host`".to_owned()),
+    };
+    Some(format!(
+        "targets = \"refurbished\" asks for the labels that the method believes, but `{id}` {but}; {instead}, or set \
+         negscale.targets = \"given\""
+    ))
 }

@@ -4,20 +4,21 @@ use super::{Added, Plugin};
 use crate::hosts::Tap;
 use crate::{Error, Result};
 use negscale::burn::confidence;
-use negscale::{ClassMeans, Evaluation, NegScale, Settings, Taxonomy, TermState, Workspace};
+use negscale::{ClassMeans, Evaluation, NegScale, Reach, Settings, Targets, Taxonomy, TermState, Workspace};
 use negscale_kernels::outside;
 
 /// The plug-in, at rest until it has a class tree.
 pub(super) struct Attached {
     settings: Settings,
     plugin: Option<NegScale>,
+    reach: Option<Reach>,
     /// One for each network: running class means of two have nothing in common.
     workspaces: Vec<Workspace<f32>>,
 }
 
 impl Attached {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, plugin: None, workspaces: Vec::new() }
+        Self { settings, plugin: None, reach: None, workspaces: Vec::new() }
     }
 }
 
@@ -38,8 +39,7 @@ impl Plugin for Attached {
         let Some(plugin) = &self.plugin else { return Ok(None) };
         let (labels, believed) = (to_index(&tap.given), tap.believed.as_deref().map(to_index));
         let confidence = confidence(tap.logits.clone())?;
-        // A host without beliefs of its own has the given labels.
-        let refurbished = Some(believed.as_deref().unwrap_or(&labels));
+        let refurbished = believed.as_deref();
         let handed = negscale::Tap { refurbished, batch, ..negscale::Tap::new(&labels, &confidence) };
         let features =
             outside::read(tap.features.clone()).map_err(|reason| negscale::Error::Device { reason })?;
@@ -58,6 +58,14 @@ impl Plugin for Attached {
         self.workspaces.clear();
     }
 
+    fn wants_beliefs(&self) -> bool {
+        self.settings.targets == Targets::Refurbished
+    }
+
+    fn reach(&self) -> Option<&Reach> {
+        self.reach.as_ref()
+    }
+
     fn acts_during_warm_up(&self) -> bool {
         self.settings.during_warm_up
     }
@@ -68,6 +76,7 @@ impl Plugin for Attached {
 
     fn set_tree(&mut self, tree: &Taxonomy) -> Result<()> {
         self.plugin = Some(NegScale::new(tree, self.settings.clone())?);
+        self.reach = Some(Reach::of(&self.settings, tree)?);
         self.workspaces.clear();
         Ok(())
     }

@@ -116,12 +116,8 @@ impl Layers {
 
     /// Enters a value by the path of its key.
     fn put(&mut self, rank: Rank, path: &str, value: Value, place: &str) -> Result<()> {
-        let mut parts = path.rsplit('.');
         let mut table = Table::new();
-        table.insert(parts.next().unwrap_or_default().into(), value);
-        for part in parts {
-            table = Table::from_iter([(part.to_owned(), Value::Table(table))]);
-        }
+        insert(&mut table, path, value);
         let entries = self.checked(table, place)?;
         self.lay(rank, entries);
         Ok(())

@@ -154,7 +154,10 @@ pub(super) const NEGSCALE: &[(&str, &str)] = &[
     ("seed", "seed of the random pairs"),
     ("self_anchor", "whether a pair's own samples may be its anchors in delta"),
     ("delta_gradient", "whether the gradient flows through delta too"),
-    ("targets", "labels that decide the pairs: given, or refurbished by the host"),
+    (
+        "targets",
+        "labels that decide the pairs: given, or refurbished (as the method believes them; while it warms up, as given)",
+    ),
     ("during_warm_up", "whether it already acts while the host warms up"),
     ("rectify", "whether only what is above 0 in the features counts, as after a ReLU"),
     ("centre", "what is subtracted from features first: none, or class-balanced for features after a ReLU"),

@@ -41,8 +41,9 @@ pub use layers::Layers;
 pub use matrix::{Cell, expand};
 pub use value::Expected;
 
-use crate::hosts;
 use crate::trainer::TrainSettings;
+use crate::{Result, plugins};
+use negscale::Reach;
 
 /// The data that is used unless told otherwise; it is inside the program.
 pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
@@ -76,12 +77,21 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// What the plug-in will find to do in the class tree of data with these classes; unknown without a plug-in, or while the tree
+    /// has yet to grow. A plug-in that could never act is an error.
+    pub fn reach(&self, classes: &[String]) -> Result<Option<Reach>> {
+        let card = plugins::card(&self.train.plugin)?;
+        if !card.attaches() {
+            return Ok(None);
+        }
+        card.reach(&self.train.plugin_settings, &self.data.tree_for(classes)?)
+    }
+
     /// The run to compare with, if there is one: the baseline alone, with its own settings, on the same data with the same
     /// network, epochs, batches, optimiser, schedule and seed.
     pub fn of_baseline(&self) -> Option<Self> {
-        let card = hosts::card(self.baseline.as_deref()?).ok()?;
         let train = TrainSettings {
-            host: card.id.into(),
+            host: self.baseline.clone()?,
             host_settings: self.baseline_settings.clone(),
             plugin: "none".into(),
             plugin_settings: toml::Table::new(),

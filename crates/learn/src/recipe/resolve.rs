@@ -3,12 +3,12 @@
 use super::kinds::{self, Kinds};
 use super::layers::{Layers, wrong};
 use super::{DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, LARGEST_SIDE, Recipe, SMALL_SIDE};
-use crate::hosts::{self, Facts, Kind};
+use crate::hosts::{self, Facts, Kind, KnownNoise};
 use crate::kit::gmm::GmmSettings;
 use crate::ledger::VerdictSettings;
 use crate::trainer::{TrainSettings, open_device};
 use crate::{Error, Result, nearest, optim, plugins, settings};
-use negscale_data::{Dataset, Items, NoiseSpec};
+use negscale_data::{Dataset, Items};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
@@ -175,7 +175,7 @@ impl Layers {
                 samples: 50_000,
                 epochs: if is_used { train.epochs } else { regime.epochs },
                 batch: if is_used { train.batch } else { regime.batch },
-                noise: (data.noise != NoiseSpec::None).then(|| data.noise.to_string()),
+                noise: KnownNoise::from(&data.noise),
                 // Whether the truth is known can be told once the data is there.
                 wrong_share: Some(0.0),
             };
@@ -183,6 +183,13 @@ impl Layers {
                 if places.is_empty() { "by default".into() } else { format!("in {}", places.join(", ")) };
             let at = format!("{from}, [{}]", card.id);
             match (card.build)(&self.over(card.id, (card.settings)()), &facts) {
+                Ok(host) if is_used => {
+                    let plugin = plugins::card(&train.plugin)?.build(&train.plugin_settings)?;
+                    let problem = plugin.and_then(|plugin| plugins::misfit(&*plugin, card, &*host));
+                    if let Some(problem) = problem {
+                        return Err(wrong(self.place("negscale.targets"), problem));
+                    }
+                }
                 Ok(_) => {}
                 Err(Error::Settings { problem, .. }) => return Err(wrong(at, problem)),
                 Err(error) if is_used => return Err(wrong(at, error.to_string())),

@@ -4,7 +4,6 @@ use super::{DataSettings, Recipe, keys};
 use crate::settings::table;
 use negscale_data::own::Header;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -39,7 +38,7 @@ impl Recipe {
                 continue;
             }
             if !doc.name.is_empty() {
-                let _ = write!(text, "\n[{}]\n", doc.name);
+                text += &format!("\n[{}]\n", doc.name);
             }
             text += &lines.join("\n");
             text.push('\n');
@@ -121,9 +120,9 @@ fn of_data(data: &DataSettings) -> Table {
     all
 }
 
-/// Whole numbers come from TOML, so they fit.
+#[expect(clippy::expect_used, reason = "whole numbers come from TOML, so they fit")]
 fn whole(number: u64) -> Value {
-    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    Value::Integer(i64::try_from(number).expect("a whole number of at most 2^63 - 1, as TOML has them"))
 }
 
 fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {

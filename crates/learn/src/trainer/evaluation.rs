@@ -116,7 +116,9 @@ impl Trainer {
 /// The sum of logits.
 fn sum<'a>(scans: impl IntoIterator<Item = &'a Scan>) -> Scan {
     let mut scans = scans.into_iter();
-    let mut total = scans.next().cloned().unwrap_or_default();
+    let Some(mut total) = scans.next().cloned() else {
+        unreachable!("every method has a network that judges")
+    };
     scans.for_each(|scan| total.add(scan));
     total
 }

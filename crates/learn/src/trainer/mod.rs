@@ -6,8 +6,8 @@
 //! samples in evaluation mode, which fills the [`Ledger`] and the epoch's record.
 //!
 //! [`Trainer::save`] gives everything as bytes, at any batch; a trainer made from the same task and settings that
-//! [`Trainer::restore`]s them goes on bit for bit as the first one would have. Results do not depend on the number of
-//! threads. Work inside a rayon pool (`rayon::scope`), so that a parallel step wakes the other threads only.
+//! [`Trainer::restore`]s them goes on bit for bit as the first one would have, on a CPU with the same
+//! instructions (`negscale_cpu::instructions`). Results do not depend on the number of threads. Work inside a rayon pool (`rayon::scope`), so that a parallel step wakes the other threads only.
 
 /// The scene of a trainer; a macro, because a method would borrow all of it.
 macro_rules! scene {
@@ -49,7 +49,7 @@ pub use task::{Task, Tree};
 pub use team::Team;
 
 use crate::audit::{Latent, NoiseEstimate};
-use crate::hosts::{self, Card, Epoch, Facts, Host, Judges, Kind, Plan};
+use crate::hosts::{self, Card, Epoch, Facts, Host, Judges, Kind, KnownNoise, Plan};
 use crate::ledger::{Ledger, Verdict};
 use crate::model::{Model, Preparation};
 use crate::optim::Optimiser;
@@ -57,7 +57,7 @@ use crate::plugins::{self, Plugin};
 use crate::{Error, Result, audit};
 use burn::module::Module;
 use burn::tensor::Device;
-use negscale::Taxonomy;
+use negscale::{Reach, Taxonomy};
 use negscale_report::EpochRecord;
 use scene::Scans;
 use similarity::{Changes, Probe};
@@ -161,11 +161,15 @@ impl Trainer {
             samples: train.len(),
             epochs: settings.epochs,
             batch: settings.batch,
-            noise,
+            noise: KnownNoise::from(&noise),
             wrong_share: train.wrong_share(),
         };
         let host = (card.build)(&settings.host_settings, &facts)?;
         let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
+        plugins::card(&settings.plugin)?.reach(&settings.plugin_settings, &tree)?;
+        if let Some(problem) = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host)) {
+            return Err(Error::Settings { place: format!("of plug-in `{}`", settings.plugin), problem });
+        }
         if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
             plugin.set_tree(tree)?;
         }
@@ -230,6 +234,11 @@ impl Trainer {
         self.tree.taxonomy()
     }
 
+    /// What the plug-in finds to do in the class tree, if there are both by now.
+    pub fn reach(&self) -> Option<&Reach> {
+        self.plugin.as_ref()?.reach()
+    }
+
     /// How many true labels the method was handed: none but for those that cannot do without.
     pub fn true_labels(&self) -> usize {
         self.truths.len()
@@ -255,7 +264,7 @@ impl Trainer {
                 other => self.begin(other?)?,
             }
         }
-        let mut plan = self.position.plan.clone().unwrap_or_default();
+        let Some(mut plan) = self.position.plan.clone() else { unreachable!("the epoch has just begun") };
         let mut over = true;
         while over && self.position.turn < plan.turns.len() {
             over = match self.renew(&mut plan).and_then(|()| self.turn(&plan, &mut watch)) {
@@ -299,13 +308,14 @@ impl Trainer {
     fn check(&self, plan: &Plan) -> Result<()> {
         let nets = self.team.len();
         let misfit = plan.turns.iter().flat_map(|turn| &turn.trains).find(|&&net| net >= nets);
-        match misfit {
-            None => Ok(()),
-            Some(net) => Err(Error::Settings {
-                place: format!("of `{}`", self.card.id),
-                problem: format!("its plan trains network {net}; its card has {nets}"),
-            }),
-        }
+        let problem = match misfit {
+            Some(net) => format!("its plan trains network {net}; its card has {nets}"),
+            None if plan.turns.iter().any(|turn| turn.trains.is_empty()) => {
+                "its plan has a turn that trains no network".into()
+            }
+            None => return Ok(()),
+        };
+        Err(Error::Settings { place: format!("of `{}`", self.card.id), problem })
     }
 
     /// What is believed of every sample of the data as it came, those held out included.

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 use negscale::Taxonomy;
 use negscale::taxonomy::{LearntSettings, class_means};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_data::{Dataset, Loader, LoaderSettings};
+use negscale_data::{Dataset, Loader, LoaderSettings, NoiseSpec};
 use negscale_report::EpochRecord;
 use std::sync::Arc;
 
@@ -78,8 +78,8 @@ pub struct Task {
     pub preparation: Preparation,
     /// The class tree of the plug-in.
     pub tree: Tree,
-    /// The noise that was laid over the data, as its text.
-    pub noise: Option<String>,
+    /// The noise that was laid over the data.
+    pub noise: NoiseSpec,
 }
 
 /// What the judging networks say of a set.

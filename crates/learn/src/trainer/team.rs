@@ -1,8 +1,8 @@
 //! The networks of a method and how they are run.
 
-use crate::Result;
 use crate::nets::{Network, Output, Pass, Samples};
 use crate::optim::Optimiser;
+use crate::{Error, Result};
 use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 use std::borrow::Cow;
@@ -179,7 +179,18 @@ impl Team {
     ) -> Result<()> {
         let Learner { net, optimiser, classifier, .. } = &mut self.learners[number];
         if let Some(old) = net.take() {
-            let new = old.replace(|entry| values(&entry.path))?;
+            let mut missing = None;
+            let new = old.replace(|entry| {
+                let found = values(&entry.path);
+                if found.is_none() {
+                    missing.get_or_insert_with(|| entry.path.clone());
+                }
+                found
+            })?;
+            if let Some(path) = missing {
+                let problem = format!("`{path}` of network {} is missing", number + 1);
+                return Err(Error::Checkpoint { origin: "contents".into(), problem });
+            }
             optimiser.restore(state, &new)?;
             if let Some(state) = classifier_state {
                 classifier.restore(state, &new)?;

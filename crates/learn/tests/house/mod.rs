@@ -5,7 +5,7 @@ use negscale::Taxonomy;
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::known;
 use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
-use negscale_learn::hosts::Kind;
+use negscale_learn::hosts::{Kind, KnownNoise};
 use negscale_learn::model::Preparation;
 use negscale_learn::optim::Rule;
 use negscale_learn::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
@@ -59,6 +59,13 @@ pub fn tree() -> Taxonomy {
     Taxonomy::from_indented("clouds", text, &["rose", "tulip", "lorry", "bus"]).unwrap()
 }
 
+/// What methods know of noise, from its specification as the program prints it.
+pub fn known_noise(noise: &str) -> KnownNoise {
+    let spec: NoiseSpec = noise.parse().unwrap();
+    assert_eq!(spec.to_string(), noise, "the program prints it otherwise");
+    KnownNoise::from(&spec)
+}
+
 /// The clouds with this noise, and clean ones to be judged by.
 pub fn task(count: usize, noise: &str) -> Task {
     let clean = clouds(count, 1);
@@ -71,7 +78,7 @@ pub fn task(count: usize, noise: &str) -> Task {
         test: Some(clouds(400, 2)),
         second_test: None,
         tree: Tree::Given(tree()),
-        noise: Some(spec.to_string()),
+        noise: spec,
     }
 }
 
@@ -102,7 +109,7 @@ pub fn pictures() -> Task {
         test: None,
         second_test: None,
         tree: Tree::Given(Taxonomy::builtin("fashion-mnist").unwrap()),
-        noise: None,
+        noise: NoiseSpec::None,
     }
 }
 

@@ -28,6 +28,9 @@ use super::grow::{Twig, grow};
 use super::names::{FreshNames, shortlist};
 use crate::{Error, Result};
 
+/// The distance of classes that share only the root, the largest in a learnt tree.
+pub const LEARNT_LARGEST: u32 = 6;
+
 /// Merges closer in height than this count as equal and happen together or not at all, lest rounding
 /// decide between them.
 const TIE: f64 = 1e-9;

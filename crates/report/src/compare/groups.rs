@@ -260,6 +260,7 @@ pub(super) mod tests {
             folder: format!("runs/{seed}").into(),
             host: text("host"),
             plugin: text("plugin"),
+            acting: text("plugin"),
             net: text("net"),
             data: text("data"),
             noise: text("noise"),
@@ -277,6 +278,7 @@ pub(super) mod tests {
             audit_precision: Vec::new(),
             version: "0.1.0".into(),
             hardware: "a machine".into(),
+            instructions: None,
             started: None,
             settings,
         };

@@ -15,12 +15,13 @@ mod similarity;
 mod tables;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use negscale_whole::{OwnFolder, write_bytes};
 
 use crate::error::{Error, Result};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, several_instructions};
 use crate::plot::Plot;
 use crate::table::Table;
 use groups::{Groups, Run};
@@ -47,7 +48,7 @@ impl Comparison {
         }
         let mut seen: BTreeMap<PathBuf, ()> = BTreeMap::new();
         for folder in &places {
-            let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            let real = folder.canonicalize().map_err(|error| Error::io(folder, error))?;
             if seen.insert(real, ()).is_some() {
                 notes.push(format!("{} was named twice and is counted once.", folder.display()));
                 continue;
@@ -61,6 +62,8 @@ impl Comparison {
         if runs.is_empty() {
             return Err(Error::NoFinishedRun { count: places.len(), notes: notes.join(" ") });
         }
+        let outcomes: Vec<&Outcome> = runs.iter().map(|run| &run.outcome).collect();
+        notes.extend(several_instructions(&outcomes));
         let mut comparison = Self { groups: Groups::of(runs), notes };
         comparison.drop_repeats();
         Ok(comparison)
@@ -84,7 +87,7 @@ impl Comparison {
         }
     }
 
-    /// What was left out, and why.
+    /// What was left out and why, and what else a reader must know.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
@@ -171,7 +174,10 @@ fn runs_in(folder: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![folder.to_owned()]);
     }
     let none = || Error::NoRun { folder: folder.to_owned() };
-    let entries = std::fs::read_dir(folder).map_err(|_| none())?;
+    let entries = std::fs::read_dir(folder).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => none(),
+        _ => Error::io(folder, error),
+    })?;
     let mut found: Vec<PathBuf> = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| Error::io(folder, error))?.path();

@@ -17,6 +17,13 @@ impl Match<'_> {
     pub fn paired(&self, figure: &str) -> Paired {
         Paired::of(&self.without.by_seeds(figure), &self.with.by_seeds(figure))
     }
+
+    /// How many pairs are of runs that were not made by the same instructions.
+    pub fn unlike(&self) -> usize {
+        let all =
+            self.with.runs.iter().flat_map(|run| self.without.runs.iter().map(move |other| (run, other)));
+        all.filter(|(a, b)| a.seeds() == b.seeds() && !a.outcome.is_like(&b.outcome)).count()
+    }
 }
 
 /// Whether one is the other without its plug-in: they agree in every other setting that both have.

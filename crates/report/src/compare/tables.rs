@@ -4,6 +4,7 @@ use super::groups::{Group, Groups, short};
 use super::pairs::Match;
 use crate::aggregate::{CONFIDENCE, Sample};
 use crate::error::Result;
+use crate::outcome::unlike_pairs;
 use crate::table::{Best, Cell, Column, Form, Kind, Table};
 
 /// Figures of a run: their name in `results.json`, what stands above them, how they are written, and which is best.
@@ -85,6 +86,8 @@ pub(super) fn differences(groups: &Groups, matches: &[Match]) -> Result<Option<T
         name_columns.iter().map(|(head, _)| Column::new(head, Kind::Text)).collect();
     columns.extend(figures.iter().map(|(_, head, ..)| Column::new(*head, Kind::Interval)));
     let note = "Host with plug-in minus host alone, on the same seeds: mean difference in percentage points, 95 % interval (number of pairs).";
+    let unlike: usize = matches.iter().map(Match::unlike).sum();
+    let note = if unlike == 0 { note.to_owned() } else { format!("{note} {}", unlike_pairs(unlike)) };
     let mut table = Table::new("What the plug-in adds", columns).with_note(note);
     for found in matches {
         let figures = figures.iter().map(|(name, _, form, _)| {
