@@ -9,7 +9,6 @@
 //! # Panics
 //! Like burn's own operations, all functions panic if shapes do not fit: that is a mistake in a network, not in its input.
 
-mod allocator;
 pub mod conv;
 mod flex;
 #[cfg(test)]
@@ -26,8 +25,6 @@ mod slope;
 mod stock;
 mod tape;
 pub mod update;
-
-pub use allocator::Allocator;
 
 use burn::backend::{Dispatch, DispatchTensor};
 use burn::tensor::Tensor;
