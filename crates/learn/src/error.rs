@@ -190,7 +190,7 @@ impl Error {
     pub fn unknown<'a>(what: &'static str, name: &str, all: impl IntoIterator<Item = &'a str>) -> Self {
         let all: Vec<&str> = all.into_iter().collect();
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
-        let nearest = owned(crate::nearest::nearest(name, all.iter().copied()));
+        let nearest = owned(crate::nearest(name, all.iter().copied()));
         Self::Unknown { what, name: name.into(), nearest, all: owned(all) }
     }
 }

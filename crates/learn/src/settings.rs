@@ -1,6 +1,6 @@
 //! Settings as tables: what a struct's defaults look like in a recipe, and back.
 
-use crate::nearest::nearest;
+use crate::nearest;
 use crate::schedule::Milestone;
 use crate::{Error, Result};
 use serde::Serialize;

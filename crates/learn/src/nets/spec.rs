@@ -2,7 +2,7 @@
 
 use super::heads::Projection;
 use super::initial::Rule;
-use crate::nearest::nearest;
+use crate::nearest;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
