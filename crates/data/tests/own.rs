@@ -97,11 +97,13 @@ fn a_class_called_train_among_others_is_a_class() {
 }
 
 #[test]
-fn an_empty_class_folder_is_named() {
+fn an_empty_class_folder_is_no_class_and_is_named_in_a_note() {
     let root = TempDir::new().unwrap();
     colour(root.path(), "a/1.png", 2, 2, 1);
     std::fs::create_dir(root.path().join("hollow")).unwrap();
-    assert!(error(root.path(), &OwnOptions::default()).contains("hollow"));
+    let splits = open(root.path());
+    assert_eq!(splits.train.classes(), ["a"]);
+    assert!(splits.notes.join("").contains("`hollow`"), "{:?}", splits.notes);
 }
 
 #[test]
