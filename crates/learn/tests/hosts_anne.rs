@@ -216,7 +216,7 @@ fn tuned_settings_are_the_published_ones() {
     // Blind: noise makes no difference, and an own setting holds.
     let rule = Rule { gamma_r: 0.7, ..Rule::default() };
     let own = Settings { rule, ..Settings::default() };
-    assert_eq!(own.clone().checked(&facts(100, Some("sym-incl:0.5"))).unwrap(), own);
+    assert_eq!(own.clone().checked(&facts(100, "sym-incl:0.5")).unwrap(), own);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use house::{
     clouds, finish, is_sound, known_noise, long_run, picture_settings, pictures, settings, task, weights,
 };
-use negscale_data::{LoaderSettings, Order, View};
+use negscale_data::{LoaderSettings, NoiseSpec, Order, View};
 use negscale_learn::hosts::{EasySettings, Facts, Kind, Protocol, card, jocor};
 use negscale_learn::nets::{self, Network, Output, Pass};
 use negscale_learn::optim::{Optimiser, Rule, Sgd};
@@ -238,7 +238,7 @@ fn an_estimated_rate_comes_near_the_actual_one() {
 fn a_rate_that_cannot_be_known_is_refused() {
     for host in ALL {
         let with = |rate: &str| {
-            let task = Task { train: clouds(200, 1), noise: None, ..task(200, NOISE) };
+            let task = Task { train: clouds(200, 1), noise: NoiseSpec::None, ..task(200, NOISE) };
             Trainer::new(task, TrainSettings { host_settings: table(rate), ..settings(host) })
         };
         let message = with("rate = \"known\"").err().unwrap().to_string();
