@@ -36,7 +36,7 @@ pub enum Data {
         #[command(flatten)]
         place: Place,
         #[command(flatten)]
-        own: Own,
+        own: Box<Own>,
         /// Lay label noise over the training part first, such as cifarn:worse.
         #[arg(long, value_name = "NOISE")]
         noise: Option<noise::NoiseSpec>,
