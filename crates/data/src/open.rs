@@ -19,8 +19,9 @@ pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Split
         {
             places.push(folder);
         }
-        let splits = own::relabel(what, known::open(what, &places)?, options)?;
-        return if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) };
+        let splits = known::open(what, &places)?;
+        let splits = if options.skip_unreadable { splits.without_unreadable()? } else { splits };
+        return own::relabel(what, splits, options);
     }
     let path = Path::new(what);
     if path.exists() {

@@ -101,20 +101,21 @@ fn paths_join_wherever_the_data_was_opened_from() {
     let data = pictures(root.path());
     let before = root.path().display().to_string();
     for front in [format!("{before}/pictures/"), String::new(), "./".into(), "elsewhere/pictures/".into()] {
-        let text = format!("path,label\n{front}dog/1.png,x\n{front}cat/2.png,y\n{front}cat/1.png,z\n");
+        let text = format!("path,label\n{front}dog/1.png,cat\n{front}cat/2.png,dog\n{front}cat/1.png,dog\n");
         let labels = put(root.path(), "l.csv", &text);
-        assert_eq!(words(&open(&data, &with(&labels)).train), ["z", "y", "x"], "{text}");
-        let text =
-            format!("index,path,label\n2,{front}dog/1.png,x\n1,{front}cat/2.png,y\n0,{front}cat/1.png,z\n");
+        assert_eq!(words(&open(&data, &with(&labels)).train), ["dog", "dog", "cat"], "{text}");
+        let text = format!(
+            "index,path,label\n2,{front}dog/1.png,cat\n1,{front}cat/2.png,dog\n0,{front}cat/1.png,dog\n"
+        );
         let labels = put(root.path(), "l.csv", &text);
-        assert_eq!(words(&open(&data, &with(&labels)).train), ["z", "y", "x"], "{text}");
+        assert_eq!(words(&open(&data, &with(&labels)).train), ["dog", "dog", "cat"], "{text}");
     }
     for (text, parts) in [
-        ("path,label\ncat/1.png,x\ncat/2.png,y\n", &["1 of 3 items", "`dog/1.png`"][..]),
-        ("path,label\ncat/1.png,x\ncat/2.png,y\ndog/2.png,x\n", &["line 4", "`dog/2.png`", "no item"]),
-        ("path,label\ncat/1.png,x\ncat/1.png,y\ndog/1.png,x\n", &["line 3", "second label"]),
+        ("path,label\ncat/1.png,cat\ncat/2.png,dog\n", &["1 of 3 items", "`dog/1.png`"][..]),
+        ("path,label\ncat/1.png,cat\ncat/2.png,dog\ndog/2.png,cat\n", &["line 4", "`dog/2.png`", "no item"]),
+        ("path,label\ncat/1.png,cat\ncat/1.png,dog\ndog/1.png,cat\n", &["line 3", "second label"]),
         (
-            "index,path,label\n0,cat/2.png,x\n1,cat/1.png,y\n2,dog/1.png,x\n",
+            "index,path,label\n0,cat/2.png,cat\n1,cat/1.png,dog\n2,dog/1.png,cat\n",
             &["line 2", "`cat/1.png`", "`cat/2.png`"],
         ),
     ] {

@@ -5,10 +5,11 @@
 //! `y_test` in one file (Keras's way) give both parts. Arrays of more than two dimensions are flattened to vectors.
 
 use super::columns::{Layout, NO_ID};
+use super::identified::identified;
 use super::label_file::LabelFile;
 use super::npz::Npz;
 use super::tensors::Tensors;
-use super::{OwnOptions, Part, extension, identified, label_file, table};
+use super::{OwnOptions, Part, extension, label_file, table};
 use crate::array::Array;
 use crate::npy;
 use crate::{Error, Items, Result};

@@ -12,11 +12,13 @@
 //! by [`join`].
 
 mod arrays;
+mod asked;
 pub mod cells;
 mod columns;
 pub mod files;
 pub mod folder;
 pub(crate) mod header;
+mod identified;
 pub mod join;
 pub mod label_file;
 pub mod labels;
@@ -25,6 +27,7 @@ pub mod metadata;
 pub mod npz;
 pub mod parquet;
 pub mod passed;
+mod relabel;
 mod separator;
 mod shards;
 mod spill;
@@ -33,12 +36,10 @@ pub mod tensors;
 mod vectors;
 
 pub use header::Header;
+pub(crate) use relabel::relabel;
 
-use crate::array::Array;
 use crate::readable::{self, Failure};
-use crate::{Dataset, Error, FeatureStore, Items, Result, Splits};
-use columns::Layout;
-use label_file::Asked;
+use crate::{Dataset, Error, Items, Result, Splits};
 use labels::{Column, Vocabulary};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -148,65 +149,9 @@ const FEW: usize = 20;
 /// Names of folders and shards with a test part, the first found being taken.
 const TESTS: [&str; 4] = ["test", "validation", "valid", "val"];
 
-impl OwnOptions {
-    /// What is asked for of the columns of a table.
-    fn layout(&self) -> Layout<'_> {
-        Layout {
-            label: self.label_column.as_deref(),
-            truth: self.truth_column.as_deref(),
-            id: self.id_column.as_deref(),
-            features: &self.feature_columns,
-            ignored: &self.ignore_columns,
-            unlabelled: false,
-        }
-    }
-
-    /// What is asked for of a file of labels: columns that the data itself has need not be in the file.
-    fn asked(&self, file: &Path, in_data: impl Fn(&str) -> Result<bool>) -> Result<Asked<'_>> {
-        let is_table = ["csv", "tsv"].contains(&extension(file).as_str());
-        let of_file = |name: &Option<String>| -> Result<bool> {
-            let Some(name) = name else { return Ok(false) };
-            Ok(!in_data(name)? || (is_table && table::has_column(file, name)?))
-        };
-        let (of_label, of_truth) = (of_file(&self.label_column)?, of_file(&self.truth_column)?);
-        let label = self.label_column.as_deref().filter(|_| of_label);
-        let truth = self.truth_column.as_deref().filter(|_| of_truth);
-        Ok(Asked { label, truth, id: self.id_column.as_deref(), header: self.header })
-    }
-}
-
 /// The extension of a path, in small letters; empty where there is none.
 fn extension(path: &Path) -> String {
     path.extension().map_or(String::new(), |extension| extension.to_string_lossy().to_ascii_lowercase())
-}
-
-/// Vectors with their ids.
-struct Identified {
-    array: Array,
-    ids: Vec<String>,
-}
-
-impl FeatureStore for Identified {
-    fn len(&self) -> usize {
-        self.array.len()
-    }
-    fn dim(&self) -> usize {
-        self.array.dim()
-    }
-    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
-        self.array.read(index, out)
-    }
-    fn origin(&self, index: usize) -> Option<String> {
-        self.ids.get(index).cloned()
-    }
-}
-
-/// Vectors, with ids where there are any.
-fn identified(array: Array, ids: Option<Vec<String>>) -> Items {
-    match ids {
-        Some(ids) => Items::Features(Arc::new(Identified { array, ids })),
-        None => Items::Features(Arc::new(array)),
-    }
 }
 
 /// Opens the user's own data, in whichever form it is.
@@ -241,48 +186,6 @@ pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     };
     let splits = Splits { notes, ..Splits::new(Dataset::unlabelled(name_of(path, options), items), None) };
     if options.skip_unreadable { splits.without_unreadable() } else { Ok(splits) }
-}
-
-/// A known set, with labels of the user's own where they are asked for.
-pub(crate) fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Splits> {
-    let has_file = options.labels.is_some() || options.test_labels.is_some();
-    let alone = [
-        ("test", options.test.is_some() || options.test_rows.is_some()),
-        ("class_names", options.class_names.is_some()),
-        ("image_column", options.image_column.is_some()),
-        ("array", options.array.is_some()),
-        ("feature_columns", !options.feature_columns.is_empty()),
-        ("ignore_columns", !options.ignore_columns.is_empty()),
-        ("id_column", options.id_column.is_some()),
-        ("label_column", options.label_column.is_some() && !has_file),
-        ("truth_column", options.truth_column.is_some() && !has_file),
-    ];
-    if let Some((setting, _)) = alone.iter().find(|(_, is_set)| *is_set) {
-        let problem = format!("{setting} is for data of your own, and this is a known set: leave it out");
-        return Err(Error::Labels { dataset: what.into(), problem });
-    }
-    let mut notes = splits.notes;
-    let mut with = |dataset: Dataset, file: &Option<PathBuf>| -> Result<Dataset> {
-        let Some(file) = file else { return Ok(dataset) };
-        let joined = label_file::open(file, options.asked(file, |_| Ok(false))?)?.join(dataset.items())?;
-        notes.extend(joined.notes);
-        let wrong = |problem: String| Error::format(file, None, problem);
-        let vocabulary = Vocabulary::of_classes(dataset.classes()).map_err(wrong)?;
-        let given = vocabulary.apply(&joined.given).map_err(wrong)?;
-        let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
-        let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
-        Dataset::new(dataset.name(), dataset.classes().to_vec(), dataset.items().clone(), given, truth)
-    };
-    let train = with(splits.train, &options.labels)?;
-    let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;
-    if let (None, Some(file)) = (&test, &options.test_labels) {
-        return Err(Error::format(
-            file,
-            None,
-            format!("labels for the test part of `{what}`, which has none"),
-        ));
-    }
-    Ok(Splits { train, test, second_test: splits.second_test, notes, left_out: splits.left_out })
 }
 
 fn name_of(path: &Path, options: &OwnOptions) -> String {

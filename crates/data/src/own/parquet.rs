@@ -16,10 +16,11 @@
 
 use super::columns::Layout;
 use super::header::TRUTH;
+use super::identified::identified;
 use super::labels::Column;
 use super::metadata::Fence;
 use super::spill::{Place, Spill};
-use super::{OwnOptions, Part, identified, vectors};
+use super::{OwnOptions, Part, vectors};
 use crate::block::Block;
 use crate::decode::{decode, read};
 use crate::{Error, Image, ImageStore, Items, Result};

@@ -1,0 +1,48 @@
+//! Labels of the user's own for data that is known by name.
+
+use super::labels::Vocabulary;
+use super::{OwnOptions, label_file};
+use crate::{Dataset, Error, Result, Splits};
+use std::path::PathBuf;
+
+/// A known set, with labels of the user's own where they are asked for.
+pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Splits> {
+    let has_file = options.labels.is_some() || options.test_labels.is_some();
+    let alone = [
+        ("test", options.test.is_some() || options.test_rows.is_some()),
+        ("class_names", options.class_names.is_some()),
+        ("image_column", options.image_column.is_some()),
+        ("array", options.array.is_some()),
+        ("feature_columns", !options.feature_columns.is_empty()),
+        ("ignore_columns", !options.ignore_columns.is_empty()),
+        ("id_column", options.id_column.is_some()),
+        ("label_column", options.label_column.is_some() && !has_file),
+        ("truth_column", options.truth_column.is_some() && !has_file),
+    ];
+    if let Some((setting, _)) = alone.iter().find(|(_, is_set)| *is_set) {
+        let problem = format!("{setting} is for data of your own, and this is a known set: leave it out");
+        return Err(Error::Labels { dataset: what.into(), problem });
+    }
+    let mut notes = splits.notes;
+    let mut with = |dataset: Dataset, file: &Option<PathBuf>| -> Result<Dataset> {
+        let Some(file) = file else { return Ok(dataset) };
+        let joined = label_file::open(file, options.asked(file, |_| Ok(false))?)?.join(dataset.items())?;
+        notes.extend(joined.notes);
+        let wrong = |problem: String| Error::format(file, None, problem);
+        let vocabulary = Vocabulary::of_classes(dataset.classes()).map_err(wrong)?;
+        let given = vocabulary.apply(&joined.given).map_err(wrong)?;
+        let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
+        let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
+        Dataset::new(dataset.name(), dataset.classes().to_vec(), dataset.items().clone(), given, truth)
+    };
+    let train = with(splits.train, &options.labels)?;
+    let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;
+    if let (None, Some(file)) = (&test, &options.test_labels) {
+        return Err(Error::format(
+            file,
+            None,
+            format!("labels for the test part of `{what}`, which has none"),
+        ));
+    }
+    Ok(Splits { train, test, second_test: splits.second_test, notes, left_out: splits.left_out })
+}
