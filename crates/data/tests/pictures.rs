@@ -1,4 +1,5 @@
 //! Pictures that cannot be read: all named at once, or left out and listed.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use image::{Rgb, RgbImage};
 use negscale_data::own::{self, OwnOptions};
