@@ -224,7 +224,7 @@ fn settings_out_of_range_are_refused_by_name() {
     let refused = |change: fn(&mut Settings)| {
         let mut settings = Settings::default();
         change(&mut settings);
-        match settings.checked(&facts(10, None)) {
+        match settings.checked(&facts(10, "none")) {
             Err(Error::Range { setting, .. }) => setting,
             Err(Error::Optim(optim::Error::Setting { name, .. })) => name,
             other => panic!("{other:?}"),
