@@ -44,7 +44,8 @@ impl Audit {
             // Rows without a place of their own have an empty one.
             let path = path_of(index).map_or(String::new(), |path| Cells::Guarded.text(&path).into_owned());
             let changed = if label == given { "false" } else { "true" };
-            let row = [index.to_string().as_str(), &path, &name(label), &name(given), changed];
+            let (number, label, given) = (index.to_string(), name(label), name(given));
+            let row: [&str; 5] = [&number, &path, &label, &given, changed];
             table.write_record(row).map_err(system)?;
         }
         table.flush()
