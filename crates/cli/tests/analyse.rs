@@ -148,7 +148,7 @@ fn what_does_not_fit_is_refused_with_its_name() {
         }
     };
     let short = put(&here, "short.txt", "rose\nrose\n");
-    refused(&["--truth", text(&short)], &["true labels", "2", "5"]);
+    refused(&["--truth", text(&short)], &["short.txt", "2 labels for 5 items"]);
     let strange = put(&here, "strange.txt", "rose\nrose\noak\nlorry\nbus\n");
     refused(&["--truth", text(&strange)], &["strange.txt", "oak", "item 2"]);
     let few = put(&here, "few.npy", floats(&[[1.0, 0.0]]));
@@ -158,7 +158,7 @@ fn what_does_not_fit_is_refused_with_its_name() {
     let wrong = |features: &Path, given: &Path, tree: &str| {
         fails(&["analyse", "--features", text(features), "--given", text(given), "--tree", tree])
     };
-    assert!(wrong(&few, &files.given, text(&files.tree)).contains("1 rows"));
+    assert!(wrong(&few, &files.given, text(&files.tree)).contains("5 labels for 1 items"));
     let high = put(&here, "high.npy", npy("|u1", "(5,)", &[0, 1, 1, 2, 4]));
     assert!(wrong(&files.features, &high, text(&files.tree)).contains("label `4` of item 4"));
     assert!(wrong(&files.features, &files.given, "no-such-tree").contains("no-such-tree"));

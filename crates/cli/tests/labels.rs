@@ -63,7 +63,9 @@ fn corrected_labels_that_were_sorted_or_shuffled_give_the_same_audit() {
         let mut command =
             command(&["audit", text(&data), "--out", text(&out), "--quiet", "--set", "epochs=3"]);
         command.args(["--set", "batch=32", "--set", "hidden=[16]", "--set", "rolr.warm_up_batch=32"]);
-        labels.iter().for_each(|labels| drop(command.args(["--labels", text(labels)])));
+        if let Some(labels) = labels {
+            command.args(["--labels", text(labels)]);
+        }
         succeed(&mut command);
         let summary: Value = serde_json::from_slice(&std::fs::read(out.join("audit.json")).unwrap()).unwrap();
         (summary["noise"].clone(), rows(&out.join("audit.csv")))
@@ -147,15 +149,10 @@ fn other_separators_chosen_columns_and_ids_are_understood() {
     let here = folder("tables");
     let finds = |words: &[&str]| {
         let (parts, notes) = inspect(words);
-        (
-            parts[0]["items"].clone(),
-            parts[0]["report"]["items"].clone(),
-            parts[0]["report"]["features"]["dim"].clone(),
-            notes,
-        )
+        (parts[0]["report"]["items"].clone(), parts[0]["report"]["features"]["dim"].clone(), notes)
     };
     for (name, by) in [("semicolons.csv", ';'), ("tabs.csv", '\t'), ("tabs.tsv", '\t')] {
-        let (_, items, dim, notes) = finds(&[text(&table(&here, name, 40, by))]);
+        let (items, dim, notes) = finds(&[text(&table(&here, name, 40, by))]);
         assert_eq!((items, dim, notes.as_str()), (40.into(), 2.into(), ""), "{name}");
     }
     let mut lines = String::from("id,a,b,comment,label\n");
@@ -165,11 +162,11 @@ fn other_separators_chosen_columns_and_ids_are_understood() {
     let data = put(&here, "ids.csv", &lines);
     let said = fails(&["data", "inspect", text(&data)]);
     assert!(said.contains("`comment`") && said.contains("--ignore-columns"), "{said}");
-    let (_, _, dim, notes) = finds(&[text(&data), "--ignore-columns", "comment"]);
+    let (_, dim, notes) = finds(&[text(&data), "--ignore-columns", "comment"]);
     assert!(dim == 2 && notes.contains("note: ") && notes.contains("`id` is taken for ids"), "{notes}");
-    let (_, _, dim, notes) = finds(&[text(&data), "--feature-columns", "b", "--id-column", "id"]);
+    let (_, dim, notes) = finds(&[text(&data), "--feature-columns", "b", "--id-column", "id"]);
     assert_eq!((dim, notes.as_str()), (1.into(), ""));
-    let (_, _, dim, _) = finds(&[text(&data), "--ignore-columns", "comment", "--id-column", "none"]);
+    let (_, dim, _) = finds(&[text(&data), "--ignore-columns", "comment", "--id-column", "none"]);
     assert_eq!(dim, 3);
     let said = fails(&["data", "inspect", text(&data), "--feature-columns", "c"]);
     assert!(said.contains("no column `c`") && said.contains("comment"), "{said}");

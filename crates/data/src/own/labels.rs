@@ -72,13 +72,6 @@ impl Column {
         other.words().for_each(|word| self.push(word));
     }
 
-    /// The labels of some items, all of which must be there.
-    pub(super) fn subset(&self, chosen: &[usize]) -> Self {
-        let mut some = Self::new(self.numbers);
-        chosen.iter().for_each(|&row| some.push(&self.distinct[self.rows[row] as usize]));
-        some
-    }
-
     /// Marks that labels came as text, even if others came as numbers.
     pub fn mark_text(&mut self) {
         self.numbers = false;

@@ -135,8 +135,8 @@ impl Part {
         if items - failures.len() == labels {
             let others = readable::others(&failures, items);
             self.items = self.items.subset(&others);
-            self.given = self.given.subset(&others);
-            self.truth = self.truth.take().map(|truth| truth.subset(&others));
+            self.given = self.given.pick(&others);
+            self.truth = self.truth.take().map(|truth| truth.pick(&others));
             self.notes.extend(readable::note(&failures, items));
             self.left_out = failures;
         }

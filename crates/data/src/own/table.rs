@@ -73,7 +73,7 @@ fn plan(path: &Path, first: &csv::StringRecord, reading: Reading) -> Result<Plan
     let has_words =
         || fields.iter().enumerate().any(|(at, f)| (layout.unlabelled || at != last) && !is_number(f));
     let counts =
-        || fields.len() > 2 && fields.iter().enumerate().take(last).all(|(at, f)| *f == at.to_string());
+        || fields.len() > 3 && fields.iter().enumerate().take(last).all(|(at, f)| *f == at.to_string());
     let is_usual = header::has_usual_name(fields.iter().copied());
     let has_header = match reading.header {
         Header::Yes => true,
