@@ -1,6 +1,6 @@
 //! An allocator that can tell how much memory a piece of work needed at its peak.
 
-use libmimalloc_sys::{mi_option_eager_commit_delay, mi_option_set_default, mi_option_t};
+use libmimalloc_sys::{mi_option_set_default, mi_option_t, mi_option_use_numa_nodes};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Meter {
 /// anew (decision 009). The variable `MIMALLOC_PURGE_DELAY` comes before this.
 pub fn keep_freed_memory() {
     /// `mi_option_purge_delay` of mimalloc.h, which the crate leaves out.
-    const PURGE_DELAY: mi_option_t = mi_option_eager_commit_delay + 1;
+    const PURGE_DELAY: mi_option_t = mi_option_use_numa_nodes - 1;
     // SAFETY: sets a number; nothing else of ours sets one at the same time.
     unsafe { mi_option_set_default(PURGE_DELAY, -1) };
 }
