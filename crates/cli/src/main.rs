@@ -66,7 +66,6 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    meter::keep_freed_memory();
     let outcome = match Arguments::parse().verb {
         Verb::Train(arguments) => train::run(*arguments),
         Verb::Audit(arguments) => audit::run(*arguments),

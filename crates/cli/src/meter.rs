@@ -1,11 +1,10 @@
 //! An allocator that can tell how much memory a piece of work needed at its peak.
 
-use libmimalloc_sys::{mi_option_eager_commit_delay, mi_option_set_default, mi_option_t};
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 
-/// mimalloc, counting while [`peak_bytes`] runs. Otherwise it costs one relaxed load per call.
+/// mimalloc, which keeps large blocks from step to step (decision 009), counting while [`peak_bytes`] runs. Otherwise it costs one relaxed load per call.
 pub struct Meter;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
@@ -44,15 +43,6 @@ unsafe impl GlobalAlloc for Meter {
         // SAFETY: as for `dealloc`, and the caller keeps the contract of `realloc`.
         unsafe { MiMalloc.realloc(pointer, layout, size) }
     }
-}
-
-/// Has freed memory kept for its next use: every step of training asks for the same large blocks, and the system would clear their pages
-/// anew (decision 009). The variable `MIMALLOC_PURGE_DELAY` comes before this.
-pub fn keep_freed_memory() {
-    /// `mi_option_purge_delay` of mimalloc.h, which the crate leaves out.
-    const PURGE_DELAY: mi_option_t = mi_option_eager_commit_delay + 1;
-    // SAFETY: sets a number; nothing else of ours sets one at the same time.
-    unsafe { mi_option_set_default(PURGE_DELAY, -1) };
 }
 
 /// Largest number of bytes live at one time during `work`, beyond those live before it.
