@@ -108,7 +108,7 @@ fn a_label_file_may_count_all_pictures_or_those_that_can_be_read() {
         assert_eq!(splits.left_out.len(), 1, "{labels}");
     }
     let file = root.path().join("labels.txt");
-    fs::write(&file, "dog\ncat\n").unwrap();
+    fs::write(&file, "dog\ndog\n").unwrap();
     let error = own::open(&data, &OwnOptions { labels: Some(file), ..skipping() }).unwrap_err().to_string();
     assert!(error.contains("2 labels for 4 items"), "{error}");
 }

@@ -97,7 +97,7 @@ pub enum Error {
         all: Vec<String>,
     },
     /// Settings that cannot be read.
-    #[error("settings {place}: {problem}")]
+    #[error("{}: {problem}", written(place))]
     Settings {
         /// Which table or file.
         place: String,
@@ -192,5 +192,13 @@ impl Error {
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         let nearest = owned(crate::nearest(name, all.iter().copied()));
         Self::Unknown { what, name: name.into(), nearest, all: owned(all) }
+    }
+}
+
+/// Where settings are written. A flag is its own name: the setting behind it is nothing that its user wrote.
+fn written(place: &str) -> String {
+    match place.strip_prefix("in ").filter(|place| place.starts_with("--")) {
+        Some(flag) => flag.split(", `").next().unwrap_or(flag).to_owned(),
+        None => format!("settings {place}"),
     }
 }

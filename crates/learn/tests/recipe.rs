@@ -271,7 +271,7 @@ fn pairs_are_toml_or_bare_words_and_name_themselves_in_errors() {
         ("epochs", vec!["--set epochs", "KEY=VALUE"]),
         ("epochs=many", vec!["--set epochs=many", "whole number", "\"many\""]),
         ("negscale.lamda=1", vec!["--set negscale.lamda=1", "`lambda`"]),
-        ("epochs=3\nseed=4", vec!["`epochs`", "whole number"]),
+        ("epochs=3\nseed=4", vec!["--set epochs=3", "whole number"]),
         ("=3", vec!["--set =3"]),
         ("a..b=3", vec!["`a`"]),
     ] {
@@ -279,7 +279,9 @@ fn pairs_are_toml_or_bare_words_and_name_themselves_in_errors() {
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
     let message = Layers::new().with_flag("--host", "host", "nobody").unwrap_err().to_string();
-    assert!(message.contains("--host") && message.contains("nobody"), "{message}");
+    assert!(message.starts_with("--host: ") && message.contains("nobody"), "{message}");
+    let message = Layers::new().with_flag("--noise", "noise", "sym:2").unwrap_err().to_string();
+    assert!(message.starts_with("--noise: sym:2: rate"), "a flag is named as a flag, and once: {message}");
     let taken_back = read("labels = \"a\"").with_sets(["labels="]).unwrap();
     assert_eq!(taken_back.data().unwrap().own.labels, None);
 }

@@ -196,6 +196,10 @@ fn name_of(path: &Path, options: &OwnOptions) -> String {
 
 /// As [`open`], telling also the form.
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
+    if let (None, Some(labels)) = (&options.test, &options.test_labels) {
+        let requirement = "labels for test data, but none is named: say where it is with --test".to_string();
+        return Err(Error::Setting { what: "test_labels", value: labels.display().to_string(), requirement });
+    }
     let (form, mut train, mut test) = read(path, options.labels.as_deref(), options)?;
     if let Some(other) = &options.test {
         if options.test_rows.is_some() {

@@ -353,6 +353,10 @@ fn check(key: &Key, value: Value, place: &str) -> Result<Value> {
     };
     checked.map_err(|error| match error {
         Error::Settings { problem, .. } => wrong(at, problem),
+        // Its own name for the setting would be said twice.
+        Error::Data(negscale_data::Error::Setting { value, requirement, .. }) => {
+            wrong(at, format!("{value}: {requirement}"))
+        }
         error => wrong(at, error.to_string()),
     })?;
     Ok(value)
