@@ -206,3 +206,11 @@ fn labels_of_a_known_set_are_replaced_and_what_it_cannot_use_is_refused() {
         known(&OwnOptions { array: Some("x".into()), ..OwnOptions::default() }).unwrap_err().to_string();
     assert!(error.contains("array") && error.contains("known set"), "{error}");
 }
+
+#[test]
+fn labels_for_test_data_that_is_not_named_are_not_passed_over() {
+    let root = TempDir::new().unwrap();
+    let labels = put(root.path(), "y.csv", "label\ncat\ndog\ncat\ndog\n");
+    let options = OwnOptions { test_labels: Some(labels.clone()), ..with(&labels) };
+    refused(&vectors(root.path()), &options, &["y.csv", "--test"]);
+}
