@@ -191,7 +191,7 @@ impl Folder {
 
     /// Removes all but settings, metrics, tree and results.
     pub fn slim(&self) -> Result<()> {
-        Ok(self.own.remove(|name| !RESULTS.contains(&name))?)
+        Ok(self.own.remove(|name| !RESULTS.contains(&name) && !OF_SWEEP.contains(&name))?)
     }
 
     /// A file in it.

@@ -8,9 +8,11 @@ pub(crate) mod finish;
 pub(crate) mod folder;
 mod instructions;
 pub(crate) mod screen;
+mod signals;
 mod table;
 
 pub(crate) use finish::name;
+pub(crate) use signals::{Signals, Stopped};
 
 use crate::settings::Choices;
 use crate::source::open_to_learn;
@@ -25,8 +27,6 @@ use negscale_learn::trainer::{Outcome, Task, Trainer};
 use negscale_report::EpochRecord;
 use screen::{Look, Screen};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// The file of results, of every run.
@@ -80,11 +80,6 @@ pub(crate) struct Habits {
     pub checkpoint_every: Duration,
     pub stop_with_input: bool,
 }
-
-/// A signal that ended the run in good order.
-#[derive(Debug, thiserror::Error)]
-#[error("stopped by signal {0}; run the same command again to go on")]
-pub struct Stopped(pub usize);
 
 /// The data of a run, ready to be learnt from.
 pub(crate) struct Material {
@@ -350,7 +345,7 @@ fn train(
     }
     notes.iter().for_each(|note| screen.note(note));
     let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
-    trainer.set_stop_flag(signals.asked.clone());
+    trainer.set_stop_flag(signals.flag());
     screen.begin(&trainer, &records);
     let mut is_told = screen.pairs(&trainer);
     let mut saved = Instant::now();
@@ -390,63 +385,4 @@ fn train(
         );
     }
     Ok(Trained { trainer, records })
-}
-
-/// SIGINT and SIGTERM ask for an end in good order; another one, not right after the first, ends at once.
-pub(crate) struct Signals {
-    number: Arc<AtomicUsize>,
-    asked: Arc<AtomicBool>,
-}
-
-/// Within this time after the first, signals are the same one: `timeout` sends it to the process and to its group.
-const SAME_SIGNAL: Duration = Duration::from_secs(1);
-
-impl Signals {
-    pub(crate) fn listen() -> Result<Self> {
-        use signal_hook::consts::{SIGINT, SIGTERM};
-        let (number, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        let listened = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
-        let mut incoming = listened.context("cannot listen to signals")?;
-        let signals = Self { number: number.clone(), asked: asked.clone() };
-        let listen = move || {
-            let mut first = None;
-            for signal in incoming.forever() {
-                match first {
-                    None => {
-                        first = Some(Instant::now());
-                        number.store(signal as usize, Relaxed);
-                        asked.store(true, Relaxed);
-                    }
-                    Some(at) if at.elapsed() < SAME_SIGNAL => {}
-                    Some(_) => std::process::exit(128 + signal),
-                }
-            }
-        };
-        std::thread::Builder::new().name("signals".into()).spawn(listen).context("cannot start a thread")?;
-        Ok(signals)
-    }
-
-    /// The end of standard input asks for an end in good order as well, as SIGTERM does.
-    fn listen_to_input(&self) {
-        let (number, asked) = (self.number.clone(), self.asked.clone());
-        std::thread::spawn(move || {
-            // An input that cannot be read is at its end as well.
-            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
-            number.store(signal_hook::consts::SIGTERM as usize, Relaxed);
-            asked.store(true, Relaxed);
-        });
-    }
-
-    /// Whether there was one.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Relaxed)
-    }
-
-    /// The error that tells of the signal, if there was one.
-    pub(crate) fn check(&self) -> Result<()> {
-        match self.number.load(Relaxed) {
-            0 => Ok(()),
-            number => Err(Stopped(number).into()),
-        }
-    }
 }

@@ -113,8 +113,7 @@ fn of_data(data: &DataSettings) -> Table {
         }
     }
     all.insert("noise_seed".into(), whole(data.noise_seed));
-    // Only where it is on, so that recipes without it keep their fingerprints.
-    all.extend(own.skip_unreadable.then(|| ("skip_unreadable".to_owned(), Value::Boolean(true))));
+    all.insert("skip_unreadable".into(), own.skip_unreadable.into());
     all.extend(data.samples.map(|samples| ("samples".to_owned(), whole(samples as u64))));
     all.extend(data.side.map(|side| ("side".to_owned(), whole(side as u64))));
     all
