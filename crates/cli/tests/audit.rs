@@ -140,7 +140,10 @@ fn an_audit_goes_on_and_ends_with_the_same_list() {
     fine(&audit(&data, &straight, &more));
     let mut child =
         negscale(&["audit", text(&data), "--out", text(&out)]).args(SMALL).args(more).spawn().unwrap();
-    while !std::fs::read_dir(out.join("checkpoints")).is_ok_and(|mut entries| entries.next().is_some()) {
+    let is_whole = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().path().extension().is_some_and(|extension| extension == "checkpoint")
+    };
+    while !std::fs::read_dir(out.join("checkpoints")).is_ok_and(|mut entries| entries.any(is_whole)) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -108,7 +108,7 @@ fn a_second_run_does_nothing_and_what_is_missing_is_done_alone() {
         files.retain(|name| name != "tree.tsv");
         assert_eq!(
             files,
-            [".lock", "metrics.jsonl", "results.json", "settings.toml"],
+            [".negscale-folder", "metrics.jsonl", "results.json", "settings.toml", "summary.txt"],
             "only results are kept"
         );
         assert!(results(run)["baseline"].is_null(), "no baseline within a sweep");
@@ -141,6 +141,7 @@ fn a_sweep_of_many_threads_and_another_place_of_the_data_has_the_same_runs() {
     let here = folder("same");
     arrange(&here, "epochs = 1", "seed = [1]");
     fine(&mut sweep(&here, &["run", "sweep.toml", "--set", "threads=2"]));
+    std::fs::create_dir(here.join("elsewhere")).unwrap();
     let (_, again) = said(&fine(&mut sweep(&here, &["run", "sweep.toml", "--data-dir", "elsewhere"])));
     assert!(again.contains("1 done before"), "{again}");
     // Other data is another run.

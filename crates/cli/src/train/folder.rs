@@ -216,10 +216,10 @@ impl Folder {
         Ok(())
     }
 
-    /// What was printed when the run was finished, if it is; `needed` are the files that must be there.
-    pub fn finished(&self, needed: &[&str]) -> Result<Option<String>> {
+    /// What was printed when the run was finished, if it is and its results are there; `needed` are files that must be, too.
+    pub fn finished(&self, results: &str, needed: &[&str]) -> Result<Option<String>> {
         let path = self.file(SUMMARY);
-        if !path.exists() {
+        if !path.exists() || !self.file(results).exists() {
             return Ok(None);
         }
         let missing: Vec<&str> = needed.iter().copied().filter(|name| !self.file(name).exists()).collect();
