@@ -68,18 +68,12 @@ fn tell(card: &Card) -> Result<()> {
 /// Where a method comes from and what it takes; its cost comes last.
 fn facts(card: &Card) -> Result<String> {
     let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
-    let provenance = serde_json::to_value(card.provenance)?;
+    let provenance: String = serde_json::from_value(serde_json::to_value(card.provenance)?)?;
     let told = card.wants_truth().map_or("-".into(), |count| match count {
         hosts::Count::Whole(count) => format!("is told {count} true labels"),
         hosts::Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
     });
-    Ok(said(&[
-        card.paper,
-        provenance.as_str().unwrap_or_default(),
-        &told,
-        &networks,
-        &format!("cost {}", card.cost),
-    ]))
+    Ok(said(&[card.paper, &provenance, &told, &networks, &format!("cost {}", card.cost)]))
 }
 
 /// Parts of a line, without those that a card leaves open.

@@ -247,6 +247,14 @@ fn a_run_is_analysed_beside_a_clean_one() {
     let tested = json(&fine(&["analyse", text(&clean), "--split", "test", "--json"]));
     assert_eq!(tested["target"]["samples"], 100);
     assert!(clean.join("analysis-test.json").exists());
+    // A file of the user's own is not replaced, and damaged results are not passed over.
+    std::fs::write(clean.join("analysis.json"), "mine").unwrap();
+    assert!(fails(&["analyse", text(&clean)]).contains("analysis.json"));
+    assert_eq!(std::fs::read(clean.join("analysis.json")).unwrap(), b"mine");
+    let results = std::fs::read(clean.join("results.json")).unwrap();
+    std::fs::write(clean.join("results.json"), &results[..40]).unwrap();
+    assert!(fails(&["analyse", text(&clean)]).contains("results.json is damaged"));
+    std::fs::write(clean.join("results.json"), results).unwrap();
     // Data that has changed since is not what the model was trained on.
     table(&data, 400, true);
     assert!(fails(&["analyse", text(&noisy)]).contains("other data"));

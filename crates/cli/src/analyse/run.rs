@@ -97,25 +97,27 @@ fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Res
     if model.classes() != dataset.classes() {
         bail!("{}: its model tells other classes apart than the data has", folder.display());
     }
-    let results = fs::read_to_string(folder.join("results.json")).unwrap_or_default();
-    let results: serde_json::Value = serde_json::from_str(&results).unwrap_or_default();
+    let path = folder.join(train::RESULTS);
+    let results = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let results: serde_json::Value = serde_json::from_str(&results)
+        .with_context(|| format!("{} is damaged: train the run again", path.display()))?;
     Ok(View {
         name: folder.display().to_string(),
         method: Some(model.about().get("method").cloned().unwrap_or_else(|| train::name(recipe, None))),
         noise: Some(recipe.data.noise.to_string()),
         accuracy: results["test_last"].as_f64(),
-        steps: steps(folder),
+        steps: steps(folder)?,
         scan: model.scan(dataset, recipe.train.threads)?,
         classifier: Some(model.classifier()?),
     })
 }
 
 /// Changes per step, of every epoch in which they were recorded.
-fn steps(folder: &Path) -> Vec<ByRelation<f64>> {
-    let Ok(reading) = read_metrics(&folder.join("metrics.jsonl")) else { return Vec::new() };
+fn steps(folder: &Path) -> Result<Vec<ByRelation<f64>>> {
+    let reading = read_metrics(&folder.join("metrics.jsonl"))?;
     let of_epoch = |more: &std::collections::BTreeMap<String, f64>| {
         ByRelation::of(|at| more.get(&format!("step change {}", RELATIONS[at])).copied())
     };
     let all = reading.records.iter().map(|record| of_epoch(&record.more));
-    all.filter(|changes| changes.list().iter().any(Option::is_some)).collect()
+    Ok(all.filter(|changes| changes.list().iter().any(Option::is_some)).collect())
 }

@@ -103,10 +103,10 @@ fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
         say!("{} threads, {}, medians of {} steps or more", line["threads"], line["cpu"], line["steps"]);
         say!("{:<22} {:>6} {:>8} {:>10} {:>10}", "net", "batch", "mode", "ms", "peak MiB");
     }
-    let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+    let text = |key: &str| line[key].as_str().with_context(|| format!("the result has no `{key}`"));
     let mib = line["mib"].as_f64().map_or("-".into(), |mib| format!("{mib:.0}"));
-    let ms = line["ms"].as_f64().unwrap_or_default();
-    say!("{:<22} {:>6} {:>8} {ms:>10.2} {mib:>10}", text("net"), line["batch"], text("mode"));
+    let ms = line["ms"].as_f64().context("the result has no `ms`")?;
+    say!("{:<22} {:>6} {:>8} {ms:>10.2} {mib:>10}", text("net")?, line["batch"], text("mode")?);
     Ok(())
 }
 

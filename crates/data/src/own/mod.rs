@@ -198,7 +198,11 @@ fn name_of(path: &Path, options: &OwnOptions) -> String {
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     if let (None, Some(labels)) = (&options.test, &options.test_labels) {
         let requirement = "labels for test data, but none is named: say where it is with --test".to_string();
-        return Err(Error::Setting { what: "test_labels", value: labels.display().to_string(), requirement });
+        return Err(Error::Setting {
+            what: "--test-labels",
+            value: labels.display().to_string(),
+            requirement,
+        });
     }
     let (form, mut train, mut test) = read(path, options.labels.as_deref(), options)?;
     if let Some(other) = &options.test {
