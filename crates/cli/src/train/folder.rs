@@ -31,8 +31,8 @@ const EVENTS: &str = "events";
 const SUMMARY: &str = "summary.txt";
 /// What stays of a run of which only results are kept.
 const RESULTS: [&str; 6] = [SETTINGS, "skipped.csv", "metrics.jsonl", "tree.tsv", "results.json", SUMMARY];
-/// What a person expects of a finished run.
-const PRODUCTS: [&str; 4] = ["ledger.parquet", "audit.csv", "model.safetensors", "report.html"];
+/// What a person expects of a finished run of which all is kept.
+pub const PRODUCTS: [&str; 4] = ["ledger.parquet", "audit.csv", "model.safetensors", "report.html"];
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
 /// Settings for the process of a run in a sweep, and what it says; gone when it ends.
@@ -95,7 +95,7 @@ impl Folder {
         let own = open_own(place)?;
         own.remove_parts()?;
         if fresh {
-            own.remove(|name| !OF_SWEEP.contains(&name))?;
+            remove(&own, |_| true)?;
             let baseline = place.join(BASELINE);
             if OwnFolder::is_ours(&baseline) {
                 open_own(&baseline)?.dissolve()?;
@@ -191,7 +191,7 @@ impl Folder {
 
     /// Removes all but settings, metrics, tree and results.
     pub fn slim(&self) -> Result<()> {
-        Ok(self.own.remove(|name| !RESULTS.contains(&name) && !OF_SWEEP.contains(&name))?)
+        remove(&self.own, |name| !RESULTS.contains(&name))
     }
 
     /// A file in it.
@@ -232,11 +232,6 @@ impl Folder {
         }
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Some(text))
-    }
-
-    /// The files that a finished run must have, of which all is kept.
-    pub fn products() -> &'static [&'static str] {
-        &PRODUCTS
     }
 
     /// Checkpoints, newest first.
@@ -330,6 +325,11 @@ fn open_own(place: &Path) -> Result<OwnFolder> {
         ErrorKind::WouldBlock => anyhow::anyhow!("{error}; wait for it or choose another --out"),
         _ => error.into(),
     })
+}
+
+/// Removes files of a run. Those of the sweep that started this process are still in use.
+fn remove(own: &OwnFolder, is_asked: impl Fn(&str) -> bool) -> Result<()> {
+    Ok(own.remove(|name| !OF_SWEEP.contains(&name) && is_asked(name))?)
 }
 
 /// Refuses a folder for results that is data, lies in data, or holds files that are read.

@@ -223,7 +223,7 @@ pub(crate) fn carry_out(job: Job, describe: impl FnOnce(&Done) -> Result<String>
 
 /// What was printed when the run was finished, if it is.
 fn finished_before(verb: &Verb, folder: &Folder, keep: Keep) -> Result<Option<String>> {
-    let products = if keep == Keep::All { Folder::products() } else { &[] };
+    let products = if keep == Keep::All { &folder::PRODUCTS[..] } else { &[] };
     let words = folder.finished(verb.results, products)?;
     if words.is_some() {
         // It may have been stopped between its last file and this.
