@@ -3,7 +3,7 @@
 use crate::paragraph::beside;
 use crate::settings::Choices;
 use anyhow::Result;
-use negscale_learn::recipe::{self, Key};
+use negscale_run::recipe::{self, Key};
 
 /// Settings: explain them, show them resolved.
 #[derive(clap::Subcommand)]

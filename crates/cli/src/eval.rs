@@ -1,11 +1,11 @@
 //! `negscale eval`: how well a trained model meets the labels of some data.
 
 use crate::source::{Own, Place, Split, check_readable, choose, open_data};
-use crate::table::write_row;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
-use negscale_learn::model::{Evaluation, Model};
-use negscale_whole::write_whole;
+use negscale_atomic_file::write_atomic;
+use negscale_nets::model::{Evaluation, Model};
+use negscale_run::csv_rows::write_row;
 use std::path::PathBuf;
 
 /// Classes up to which the whole confusion matrix is printed, and mistakes that are listed where there are more.
@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     check_readable(&dataset, &own)?;
     let evaluation = model.evaluate(&dataset, 0)?;
     if let Some(path) = &csv {
-        write_whole(path, |file| write_matrix(file, &evaluation, model.classes()))
+        write_atomic(path, |file| write_matrix(file, &evaluation, model.classes()))
             .with_context(|| path.display().to_string())?;
     }
     if json {

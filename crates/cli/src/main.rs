@@ -25,7 +25,6 @@ mod report;
 mod settings;
 mod source;
 mod sweep;
-mod table;
 mod train;
 mod tree;
 
@@ -89,19 +88,21 @@ fn main() -> ExitCode {
             eprintln!("{error}");
             ExitCode::from(1)
         }
-        Err(error) if error.is::<train::Stopped>() => {
-            eprintln!("{error}");
-            let signal = error.downcast_ref::<train::Stopped>().map_or(0, |stopped| stopped.0);
-            ExitCode::from(128u8.saturating_add(signal as u8))
-        }
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::from(2)
-        }
+        Err(error) => match error.downcast_ref() {
+            Some(negscale_run::Error::Stopped(signal)) => {
+                eprintln!("{error}");
+                ExitCode::from(128u8.saturating_add(*signal as u8))
+            }
+            _ => {
+                eprintln!("error: {error:#}");
+                ExitCode::from(2)
+            }
+        },
     }
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        || error.downcast_ref().is_some_and(negscale_run::Error::is_closed_pipe)
 }

@@ -2,9 +2,11 @@
 
 use crate::paragraph::beside;
 use anyhow::Result;
-use negscale_learn::hosts::{self, Card};
-use negscale_learn::recipe::{self, Key};
-use negscale_learn::{nets, plugins};
+use negscale_methods::host::{Card, Count};
+use negscale_methods::hosts;
+use negscale_methods::plugins;
+use negscale_nets as nets;
+use negscale_run::recipe::{self, Key};
 use serde_json::{Value, json};
 
 /// Training methods, plug-ins and networks; with names, methods and all their settings.
@@ -70,8 +72,8 @@ fn facts(card: &Card) -> Result<String> {
     let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
     let provenance: String = serde_json::from_value(serde_json::to_value(card.provenance)?)?;
     let told = card.wants_truth().map_or("-".into(), |count| match count {
-        hosts::Count::Whole(count) => format!("is told {count} true labels"),
-        hosts::Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
+        Count::Whole(count) => format!("is told {count} true labels"),
+        Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
     });
     Ok(said(&[card.paper, &provenance, &told, &networks, &format!("cost {}", card.cost)]))
 }
@@ -99,7 +101,7 @@ fn host(card: &Card) -> Result<Value> {
     }))
 }
 
-fn network(card: &nets::Card) -> Value {
+fn network(card: &nets::NetCard) -> Value {
     json!({
         "id": card.id, "about": card.about, "paper": card.paper, "takes": card.takes, "features": card.features,
     })

@@ -1,12 +1,12 @@
 //! `negscale predict`: what a trained model takes items for. No labels are needed.
 
 use crate::source::{Own, Place, Split, check_readable, open_items};
-use crate::table::write_row;
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
+use negscale_atomic_file::write_atomic;
 use negscale_data::Dataset;
-use negscale_learn::model::Model;
-use negscale_whole::write_whole;
+use negscale_nets::model::Model;
+use negscale_run::csv_rows::write_row;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     };
     // The writer of whole files knows errors of the system only; others are kept here on the way.
     let mut failed = None;
-    let written = write_whole(&path, |file| {
+    let written = write_atomic(&path, |file| {
         write(file, &model, &dataset, top).map_err(|error| {
             failed = Some(error);
             std::io::Error::other("stopped")

@@ -2,16 +2,13 @@
 
 use crate::source::{Own, Place};
 use anyhow::{Context, Result};
-use negscale_learn::recipe::Layers;
+use negscale_run::recipe::{DEFAULT_RECIPE, Layers};
 use std::path::{Path, PathBuf};
-
-/// The recipe for somebody who asks for nothing.
-const DEFAULT: &str = include_str!("../../../recipes/default.toml");
 
 /// Where settings come from: the recipe lies over the defaults, `--set` over the recipe, other flags over `--set`.
 #[derive(clap::Args)]
 pub struct Choices {
-    /// Recipe: a TOML file of settings (`negscale config explain` lists them); without recipe and data, recipes/default.toml.
+    /// Recipe: a TOML file of settings (`negscale config explain` lists them); without recipe and data, the built-in one (`negscale config show`).
     #[arg(value_name = "RECIPE")]
     pub recipe: Option<PathBuf>,
     /// Set any key, such as epochs=3 or negscale.lambda=0.5; may be repeated.
@@ -65,7 +62,7 @@ impl Choices {
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;
         } else if !self.name_data() {
-            layers = layers.with_text("recipes/default.toml", DEFAULT)?;
+            layers = layers.with_text("the default recipe", DEFAULT_RECIPE)?;
         }
         layers = layers.with_sets(&self.set)?;
         let texts = [

@@ -5,7 +5,7 @@ use negscale_data::folders::Folders;
 use negscale_data::inspect::{Shared, shared};
 use negscale_data::own::{self, Header, OwnOptions};
 use negscale_data::{Dataset, Items, NoiseContext, Splits, known, open};
-use negscale_learn::recipe::DataSettings;
+use negscale_run::recipe::DataSettings;
 use std::path::PathBuf;
 
 /// Where data is looked for.

@@ -216,7 +216,7 @@ fn a_run_is_analysed_beside_a_clean_one() {
     train(&clean, "none", &["--plugin", "none"]);
     let found = json(&fine(&["analyse", text(&noisy), "--clean", text(&clean), "--json"]));
     assert_eq!(found, json(&std::fs::read_to_string(noisy.join("analysis.json")).unwrap()));
-    let read: negscale_judge::Analysis = serde_json::from_value(found.clone()).unwrap();
+    let read: negscale_similarity::Analysis = serde_json::from_value(found.clone()).unwrap();
     assert_eq!(read.target.samples, 400);
     assert!((read.target.wrong.unwrap() - 0.3).abs() < 0.01);
     assert_eq!(read.run.steps.len(), 2, "one for every epoch");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use support::{command, fail, fails, fine, folder, succeed, text};
 
-/// Two classes of twelve small pictures, JPEG and PNG in turn.
+/// Two classes of twelve small pictures, JPEG and PNG in phase.
 fn pictures(root: &Path) {
     for (class, name) in ["cat", "dog"].into_iter().enumerate() {
         fs::create_dir_all(root.join(name)).unwrap();

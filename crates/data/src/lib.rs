@@ -17,7 +17,6 @@ pub mod image;
 pub mod inspect;
 pub mod known;
 pub mod loader;
-pub mod nearest;
 pub mod noise;
 pub mod npy;
 mod open;

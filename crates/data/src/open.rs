@@ -2,9 +2,9 @@
 
 use crate::catalogue::{self, State};
 use crate::folders::Folders;
-use crate::nearest::did_you_mean;
 use crate::own::OwnOptions;
 use crate::{Error, Result, Splits, known, own};
+use negscale_records::did_you_mean;
 use std::path::Path;
 
 /// Opens a data set: one that is [known] by name, else the user's [own] at that path.

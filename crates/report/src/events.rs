@@ -15,10 +15,10 @@
 
 use std::path::{Path, PathBuf};
 
-use negscale_whole::write_bytes;
+use negscale_atomic_file::write_bytes;
 
 use crate::error::{Error, Result};
-use crate::record::EpochRecord;
+use negscale_records::EpochRecord;
 
 /// Writes `events.out.tfevents.<seconds>.<host>` into `folder` as a whole and returns its path.
 ///

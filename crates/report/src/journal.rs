@@ -7,10 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use negscale_whole::write_bytes;
+use negscale_atomic_file::write_bytes;
 
 use crate::error::{Error, Result};
-use crate::record::EpochRecord;
+use negscale_records::EpochRecord;
 
 /// What a `metrics.jsonl` holds.
 #[derive(Debug, Clone, Default)]

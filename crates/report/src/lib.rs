@@ -13,7 +13,6 @@
 //! Over several runs: [`Outcome`] reads what a finished run left, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
 //! is written as text, CSV, Markdown and LaTeX.
 
-pub mod aggregate;
 mod chart;
 mod compare;
 mod error;
@@ -25,22 +24,21 @@ mod number;
 mod outcome;
 mod page;
 pub mod plot;
-mod record;
 mod run;
 mod scale;
 mod summary;
 pub mod table;
 mod thumbnail;
 
-pub use aggregate::{Paired, Sample};
 pub use compare::Comparison;
 pub use error::{Error, Result};
 pub use events::{encode_events, events_file, write_events};
 pub use histogram::Separation;
 pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
+pub use negscale_records::EpochRecord;
+pub use negscale_records::statistics::{Paired, Sample};
 pub use outcome::{Outcome, several_instructions, told, unlike_pairs};
-pub use record::EpochRecord;
 pub use run::{Rows, RunReport, Suspicious};
 pub use scale::Scale;
 pub use summary::{Figure, NOISE_ESTIMATED, SummaryRow, TestAccuracy, summarise};

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::error::{Error, Result};
 use crate::journal::read_metrics;
-use crate::record::EpochRecord;
+use negscale_records::EpochRecord;
 
 const SETTINGS: &str = "settings.toml";
 const RESULTS: &str = "results.json";

@@ -8,9 +8,9 @@ use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MatrixView, lay_out};
 use crate::number::{count, duration, percent, plain};
 use crate::plot::{Caption, Plot, Recall, RecallCurve};
-use crate::record::EpochRecord;
 use crate::run::{Rows, RunReport, Suspicious};
 use crate::scale::Scale;
+use negscale_records::EpochRecord;
 
 /// How many suspicious labels are shown.
 const MOST_SUSPICIOUS: usize = 100;

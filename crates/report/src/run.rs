@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use askama::Template;
-use negscale_whole::write_bytes;
+use negscale_atomic_file::write_bytes;
 
 use crate::error::{Error, Result};
 use crate::histogram::Separation;
 use crate::matrix::CountMatrix;
 use crate::page::Page;
 use crate::plot::RecallCurve;
-use crate::record::EpochRecord;
 use crate::summary::SummaryRow;
 use crate::thumbnail::Thumbnail;
+use negscale_records::EpochRecord;
 
 /// Everything a reader of a run should see. All text is shown as text, whatever it contains; what is empty or `None`
 /// is left out of the page.

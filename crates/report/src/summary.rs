@@ -1,7 +1,7 @@
 //! The figures a reader looks for first.
 
 use crate::number::{count, mean, percent, plain};
-use crate::record::EpochRecord;
+use negscale_records::EpochRecord;
 
 /// What the estimated share of wrong labels is called in a summary.
 pub const NOISE_ESTIMATED: &str = "Noise, estimated";

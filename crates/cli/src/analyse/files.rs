@@ -8,7 +8,7 @@ use negscale_data::Items;
 use negscale_data::own::label_file::{self, Asked};
 use negscale_data::own::labels::{Column, Vocabulary};
 use negscale_data::own::{OwnOptions, join, open_items};
-use negscale_learn::trainer::Scan;
+use negscale_nets::Scan;
 use std::path::Path;
 
 fn wrong(path: &Path) -> impl Fn(String) -> anyhow::Error {

@@ -8,10 +8,10 @@ use crate::source::Split;
 use anyhow::{Context, Result, bail};
 use negscale::taxonomy::{LearntSettings, Thresholds, class_means};
 use negscale::{Settings, Taxonomy};
-use negscale_judge::perturbation::{Seen, Terms, bound, perturbation};
-use negscale_judge::{Analysis, Labels, Subject, Target, Units, change, kendall, similarity};
-use negscale_learn::trainer::Scan;
-use negscale_whole::OwnFolder;
+use negscale_atomic_file::OwnFolder;
+use negscale_nets::Scan;
+use negscale_similarity::perturbation::{Seen, Terms, bound, perturbation};
+use negscale_similarity::{Analysis, Labels, Subject, Target, Units, change, kendall, similarity};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -70,7 +70,7 @@ struct View {
     method: Option<String>,
     noise: Option<String>,
     accuracy: Option<f64>,
-    steps: Vec<negscale_judge::ByRelation<f64>>,
+    steps: Vec<negscale_similarity::ByRelation<f64>>,
     /// Features, and logits where they are known (else empty).
     scan: Scan,
     /// C x d, where it is known.
@@ -117,7 +117,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     })?;
     if let Some(path) = &out {
         let text = serde_json::to_string_pretty(&analysis)?;
-        negscale_whole::write_bytes(path, format!("{text}\n").as_bytes())
+        negscale_atomic_file::write_bytes(path, format!("{text}\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if arguments.json {
@@ -236,7 +236,7 @@ fn save_features(path: &Path, scan: &Scan) -> Result<()> {
         header.push(' ');
     }
     header.push('\n');
-    negscale_whole::write_whole(path, |file| {
+    negscale_atomic_file::write_atomic(path, |file| {
         file.write_all(b"\x93NUMPY\x01\x00")?;
         file.write_all(&(header.len() as u16).to_le_bytes())?;
         file.write_all(header.as_bytes())?;

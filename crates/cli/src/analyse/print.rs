@@ -1,8 +1,8 @@
 //! The analysis for people.
 
 use anyhow::Result;
-use negscale_judge::kendall::Orders;
-use negscale_judge::{Analysis, ByRelation, Change, Mean, Pairs, RELATIONS, Subject};
+use negscale_similarity::kendall::Orders;
+use negscale_similarity::{Analysis, ByRelation, Change, Mean, Pairs, RELATIONS, Subject};
 
 const NAME: usize = 30;
 const CELL: usize = 16;

@@ -2,16 +2,16 @@
 
 use super::{Arguments, Matter, View, grow};
 use crate::source::Split;
-use crate::{train, tree};
+use crate::tree;
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
 use negscale::{Settings, Taxonomy};
 use negscale_data::Dataset;
-use negscale_judge::{ByRelation, RELATIONS};
-use negscale_learn::model::Model;
-use negscale_learn::recipe::{Layers, Recipe};
-use negscale_learn::trainer::Tree;
+use negscale_methods::trainer::Tree;
+use negscale_nets::model::Model;
 use negscale_report::read_metrics;
+use negscale_run::recipe::{Layers, Recipe};
+use negscale_similarity::{ByRelation, RELATIONS};
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
     let splits = layers.data()?.open().with_context(|| format!("the data of {}", folder.display()))?;
     let recipe = layers.resolve_for(&splits.train)?;
     let model = Model::load(folder, &Device::flex())?;
-    let material = train::prepare(&recipe, splits, model.preparation().clone())?;
+    let material = negscale_run::Material::prepare(&recipe, splits, model.preparation().clone())?;
     check_fingerprint(folder, &material.fingerprint)?;
     let dataset = match arguments.split {
         Split::Train => material.train.clone(),
@@ -97,13 +97,15 @@ fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Res
     if model.classes() != dataset.classes() {
         bail!("{}: its model tells other classes apart than the data has", folder.display());
     }
-    let path = folder.join(train::RESULTS);
+    let path = folder.join(negscale_run::RESULTS);
     let results = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let results: serde_json::Value = serde_json::from_str(&results)
         .with_context(|| format!("{} is damaged: train the run again", path.display()))?;
     Ok(View {
         name: folder.display().to_string(),
-        method: Some(model.about().get("method").cloned().unwrap_or_else(|| train::name(recipe, None))),
+        method: Some(
+            model.about().get("method").cloned().unwrap_or_else(|| negscale_run::name(recipe, None)),
+        ),
         noise: Some(recipe.data.noise.to_string()),
         accuracy: results["test_last"].as_f64(),
         steps: steps(folder)?,

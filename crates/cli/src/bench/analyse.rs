@@ -4,8 +4,8 @@ use super::knn::clusters;
 use anyhow::{Result, bail};
 use negscale::Taxonomy;
 use negscale::taxonomy::Thresholds;
-use negscale_judge::perturbation::perturbation;
-use negscale_judge::{Labels, Units, change, similarity};
+use negscale_similarity::perturbation::perturbation;
+use negscale_similarity::{Labels, Units, change, similarity};
 use std::time::Instant;
 
 /// Time of the exact statistics over all pairs of samples, truth known, one label in five wrong.

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_learn::kit::knn::{Voters, vote};
-use negscale_learn::kit::rows::normalise;
+use negscale_methods::kit::knn::{Voters, vote};
+use negscale_methods::kit::rows::normalise;
 use std::time::Instant;
 
 /// Time of a vote of nearest neighbours: cosines of all queries with all samples, the nearest of them, their labels.

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, bail};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use clap::ValueEnum;
-use negscale_learn::nets::{Input, NetSpec, Network, Pass, Samples};
-use negscale_learn::optim::{Optimiser, Sgd};
+use negscale_nets::optim::{Optimiser, Sgd};
+use negscale_nets::{Input, NetSpec, Network, Pass, Samples};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

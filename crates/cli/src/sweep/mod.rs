@@ -4,16 +4,15 @@
 //! is done, begun, failed or missing is read off these folders and nowhere else, so a sweep can be stopped, started again,
 //! extended, shared between recipes and run by several processes.
 
-mod collect;
-mod pairs;
-mod plan;
 mod run;
-mod state;
 
 use crate::source::Place;
 use crate::train::Keep;
 use anyhow::Result;
-use std::path::PathBuf;
+use negscale_run::sweep::{Plan, Selection, State, TableOptions, WORDS, first_line, plan, tables};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Many runs from recipes with a [matrix] table: run them, see how far they are, make tables.
 #[derive(clap::Subcommand)]
@@ -44,6 +43,16 @@ pub struct Which {
     /// Where data is looked for.
     #[command(flatten)]
     pub place: Place,
+}
+
+impl Which {
+    /// All runs below a folder. Notes on how the data was read are told.
+    fn plan(self, below: &Path) -> Result<Plan> {
+        let Self { recipes, set, only, place } = self;
+        let plan = plan(&Selection { recipes, set, only, data_dir: place.data_dir }, below)?;
+        plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        Ok(plan)
+    }
 }
 
 /// Arguments of `run`.
@@ -107,7 +116,43 @@ pub struct CollectArguments {
 pub fn run(what: Sweep) -> Result<()> {
     match what {
         Sweep::Run(arguments) => run::run(*arguments),
-        Sweep::Status(arguments) => state::status(&arguments),
-        Sweep::Collect(arguments) => collect::collect(&arguments),
+        Sweep::Status(arguments) => status(arguments),
+        Sweep::Collect(arguments) => collect(arguments),
     }
+}
+
+fn status(arguments: StatusArguments) -> Result<()> {
+    let runs = arguments.which.plan(&arguments.runs)?.runs;
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for run in &runs {
+        let state = State::of(run);
+        *counts.entry(state.word()).or_default() += 1;
+        let reason = if let State::Failed(reason) = &state { Some(reason.clone()) } else { None };
+        if arguments.json {
+            say!("{}", json!({"name": run.name, "run": run.place, "state": state.word(), "reason": reason}));
+        }
+        failed.extend(reason.map(|reason| (run, reason)));
+    }
+    if arguments.json {
+        return Ok(());
+    }
+    let counts = WORDS.iter().filter_map(|word| Some(format!("{} {word}", counts.get(word)?)));
+    say!("{} runs: {}", runs.len(), counts.collect::<Vec<_>>().join(", "));
+    for (run, reason) in failed {
+        say!("failed: {} in {}\n  {}", run.name, run.place.display(), first_line(&reason));
+    }
+    Ok(())
+}
+
+fn collect(arguments: CollectArguments) -> Result<()> {
+    let CollectArguments { which, runs, out, rows, columns, figure } = arguments;
+    let options = TableOptions { out, rows, columns, figures: figure };
+    let tables: Vec<String> =
+        tables(&which.plan(&runs)?, &options)?.iter().map(|table| table.to_text()).collect();
+    say_part!("{}", tables.join("\n"));
+    if let Some(out) = &options.out {
+        say!("\nin {}: runs.csv, and each table as .csv, .md and .tex", out.display());
+    }
+    Ok(())
 }

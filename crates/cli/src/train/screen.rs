@@ -1,14 +1,12 @@
 //! What a person sees while training: a bar on a terminal, lines elsewhere, JSON for programs, or nothing.
 
-use super::finish::{name, noise_rate};
-use super::folder::Folder;
-use super::{Material, clock};
-use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use negscale::Reach;
-use negscale_learn::recipe::Recipe;
-use negscale_learn::trainer::{Progress, Trainer};
-use negscale_report::EpochRecord;
+use negscale_methods::trainer::{Progress, Trainer};
+use negscale_records::EpochRecord;
+use negscale_run::folder::RunFolder;
+use negscale_run::recipe::Recipe;
+use negscale_run::{Material, Result, Watch, clock, name};
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -21,6 +19,17 @@ pub enum Look {
     Json,
     /// Nothing.
     Quiet,
+}
+
+impl Look {
+    /// By the flags that say so.
+    pub fn new(quiet: bool, json: bool) -> Self {
+        match (quiet, json) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Json,
+            _ => Self::People,
+        }
+    }
 }
 
 /// The screen.
@@ -55,15 +64,32 @@ impl Screen {
         }
     }
 
-    /// Something that went wrong and was mended.
-    pub fn note(&self, text: &str) {
+    fn words(&self, record: &EpochRecord) -> String {
+        let losses = record.losses.iter().map(|(name, value)| match name.as_str() {
+            "total" => format!("loss {value:.3}"),
+            name => format!("{name} {value:.3}"),
+        });
+        let percent = |name: &str, value: Option<f64>| value.map(|v| format!("{name} {:.1} %", 100.0 * v));
+        let rest = [
+            percent("test", record.test_accuracy),
+            percent("as labelled", record.train_accuracy),
+            record.separation_auc.map(|auc| format!("right from wrong {auc:.3}")),
+            percent("noise", record.noise_estimate),
+            Some(clock::duration(record.seconds)),
+        ];
+        let parts: Vec<String> = losses.chain(rest.into_iter().flatten()).collect();
+        format!("epoch {:>3}/{}  {}", record.epoch, self.epochs, parts.join("  "))
+    }
+}
+
+impl Watch for Screen {
+    fn note(&mut self, text: &str) {
         if self.look != Look::Quiet {
             self.bar.suspend(|| eprintln!("note: {text}"));
         }
     }
 
-    /// Says what is about to be done.
-    pub fn open(&self, recipe: &Recipe, reach: Option<&Reach>, material: &Material, folder: &Folder) {
+    fn open(&mut self, recipe: &Recipe, reach: Option<&Reach>, material: &Material, folder: &RunFolder) {
         let train = &recipe.train;
         self.line(&format!(
             "{} on {}: {} samples, {} classes, {} for {} epochs",
@@ -76,7 +102,7 @@ impl Screen {
         ));
         if let Some(noise) = &material.noise {
             self.line(&format!("noise {noise}"));
-        } else if let Some(rate) = noise_rate(&material.train) {
+        } else if let Some(rate) = material.noise_rate() {
             self.line(&format!("{:.1} % of the labels differ from the known truth", 100.0 * rate));
         }
         if let Some(side) = recipe.data.side {
@@ -87,36 +113,29 @@ impl Screen {
         self.line(&format!("into {}", folder.place().display()));
     }
 
-    /// Says that the baseline comes.
-    pub fn begin_baseline(&self, recipe: &Recipe) {
+    fn begin_baseline(&mut self, recipe: &Recipe) {
         self.line(&format!("baseline: {}, equally long", name(recipe, None)));
     }
 
-    /// Says which pairs of classes the plug-in finds, and aloud what it cannot do for want of them; whether there is anything to
-    /// say by now.
-    pub fn pairs(&self, trainer: &Trainer) -> bool {
-        let Some(reach) = trainer.reach() else { return false };
+    fn pairs(&mut self, reach: &Reach) {
         self.line(&format!("plug-in: {reach}"));
         if self.look != Look::Quiet {
             for warning in reach.warnings() {
                 self.bar.suspend(|| eprintln!("warning: {warning}"));
             }
         }
-        true
     }
 
-    /// All was done before.
-    pub fn complete(&self, epochs: usize) {
+    fn complete(&mut self, epochs: usize) {
         self.line(&format!("the run is complete: {epochs} of {epochs} epochs were done"));
     }
 
-    /// A run begins or goes on.
-    pub fn begin(&mut self, trainer: &Trainer, records: &[EpochRecord]) {
+    fn begin(&mut self, trainer: &Trainer, records: &[EpochRecord]) {
         self.epochs = trainer.settings().epochs;
         self.begun = None;
         self.last.clear();
         if trainer.batches_done() > 0 {
-            let what = if trainer.is_finished() { "is complete" } else { "goes on" };
+            let what = if trainer.is_finished() { "is complete" } else { "resumes" };
             self.line(&format!("the run {what}: {} of {} epochs were done", records.len(), self.epochs));
         }
         self.bar.reset();
@@ -127,8 +146,7 @@ impl Screen {
         ));
     }
 
-    /// A batch is done.
-    pub fn batch(&mut self, progress: &Progress) {
+    fn batch(&mut self, progress: &Progress) {
         let share = progress.done as f64 / progress.of.max(1) as f64;
         let at = progress.epoch as f64 + share;
         let (begun, from) = *self.begun.get_or_insert((Instant::now(), at));
@@ -147,8 +165,7 @@ impl Screen {
             .set_message(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", "));
     }
 
-    /// An epoch is done.
-    pub fn epoch(&mut self, records: &[EpochRecord]) -> Result<()> {
+    fn epoch(&mut self, records: &[EpochRecord]) -> Result<()> {
         let Some(record) = records.last() else { return Ok(()) };
         let test = record.test_accuracy.map(|test| format!("test {:.1} %", 100.0 * test));
         let separation = record.separation_auc.map(|auc| format!("right from wrong {auc:.3}"));
@@ -161,25 +178,7 @@ impl Screen {
         Ok(())
     }
 
-    fn words(&self, record: &EpochRecord) -> String {
-        let losses = record.losses.iter().map(|(name, value)| match name.as_str() {
-            "total" => format!("loss {value:.3}"),
-            name => format!("{name} {value:.3}"),
-        });
-        let percent = |name: &str, value: Option<f64>| value.map(|v| format!("{name} {:.1} %", 100.0 * v));
-        let rest = [
-            percent("test", record.test_accuracy),
-            percent("as labelled", record.train_accuracy),
-            record.separation_auc.map(|auc| format!("right from wrong {auc:.3}")),
-            percent("noise", record.noise_estimate),
-            Some(clock::duration(record.seconds)),
-        ];
-        let parts: Vec<String> = losses.chain(rest.into_iter().flatten()).collect();
-        format!("epoch {:>3}/{}  {}", record.epoch, self.epochs, parts.join("  "))
-    }
-
-    /// Takes the bar away.
-    pub fn clear(&self) {
+    fn clear(&mut self) {
         self.bar.finish_and_clear();
     }
 }

@@ -6,8 +6,8 @@ mod table;
 pub use status::{Listing, State, Status, list};
 pub use table::ENTRIES;
 
-use crate::nearest::did_you_mean;
 use crate::{Error, Result};
+use negscale_records::did_you_mean;
 use serde::Serialize;
 
 /// A known data set.

@@ -17,8 +17,8 @@ pub mod webvision;
 pub use cifar_n::{HumanColumns, HumanLabels};
 pub use embedded::embedded;
 
-use crate::nearest::did_you_mean;
 use crate::{Dataset, Error, ImageStore, Items, Result, Splits};
+use negscale_records::did_you_mean;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use super::spec::NoiseSpec;
 use super::{Noise, clean_labels, label_list};
 use crate::npy;
 use crate::{Dataset, Error, Result};
-use negscale_whole::write_whole;
+use negscale_atomic_file::write_atomic;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -56,7 +56,7 @@ impl Noise {
                 "this noise was made for other data, so it is not saved as belonging to these".into();
             return Err(Error::Labels { dataset: dataset.name().into(), problem });
         }
-        write_whole(path, |file| serde_json::to_writer(file, &stored).map_err(std::io::Error::from))
+        write_atomic(path, |file| serde_json::to_writer(file, &stored).map_err(std::io::Error::from))
             .map_err(|e| Error::io(path, e))
     }
 

@@ -5,12 +5,12 @@
 
 use super::no_fit;
 use crate::array::Array;
-use crate::own::cells::unguard;
 use crate::own::header::{self, INDEX, PATHS};
 use crate::own::label_file::LabelFile;
 use crate::own::labels::{Column, Vocabulary};
 use crate::own::lines::{Records, line};
 use crate::{Dataset, Error, Result};
+use negscale_records::cells::unguard;
 use std::io::Read;
 use std::path::Path;
 

@@ -5,8 +5,8 @@
 
 use crate::known::HumanLabels;
 use crate::known::cifar_n::NAMES;
-use crate::nearest::nearest;
 use crate::{Error, Result};
+use negscale_records::nearest;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
 use std::path::PathBuf;

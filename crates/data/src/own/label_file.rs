@@ -3,12 +3,12 @@
 //! A `.csv` may say which item each row belongs to, in columns `index` (items counted from 0), `path` (or `file_name`) or of ids; then
 //! its rows may stand in any order ([`super::join`]). Without such a column, rows are in the order of the items.
 
-use super::cells::unguard;
 use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
 use crate::npy;
 use crate::{Error, Result};
+use negscale_records::cells::unguard;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 

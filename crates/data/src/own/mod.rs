@@ -13,7 +13,6 @@
 
 mod arrays;
 mod asked;
-pub mod cells;
 mod columns;
 pub mod files;
 pub mod folder;

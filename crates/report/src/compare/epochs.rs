@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::figures::{MOST_FACETS, titled};
 use super::groups::{Group, Groups, point_of};
-use crate::aggregate::Sample;
 use crate::plot::{Caption, Curves, Plot, Positions, Series};
-use crate::record::EpochRecord;
 use crate::scale::Scale;
+use negscale_records::EpochRecord;
+use negscale_records::statistics::Sample;
 
 /// More series than this are spread over several plots.
 const MOST_SERIES: usize = 6;

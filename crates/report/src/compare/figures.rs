@@ -2,11 +2,11 @@
 
 use super::groups::{Group, Groups, short, variant};
 use super::pairs::{Match, is_host_of};
-use crate::aggregate::CONFIDENCE;
 use crate::plot::{
     BarGroup, Bars, Caption, Curves, Difference, Differences, Grid, Plot, Point, Positions, Series,
 };
 use crate::scale::Scale;
+use negscale_records::statistics::CONFIDENCE;
 
 /// What accuracies are judged by: less a matter of luck than the last or best epoch.
 pub(super) const MAIN: &str = "test_last10";

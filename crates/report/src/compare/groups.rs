@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::aggregate::Sample;
 use crate::outcome::{Outcome, told};
 use crate::plot::Point;
-use crate::record::EpochRecord;
+use negscale_records::EpochRecord;
+use negscale_records::statistics::Sample;
 
 /// Settings that do not change what is trained, or only by chance.
 const IGNORED: [&str; 9] =

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use negscale_whole::{OwnFolder, write_bytes};
+use negscale_atomic_file::{OwnFolder, write_bytes};
 
 use crate::error::{Error, Result};
 use crate::outcome::{Outcome, several_instructions};

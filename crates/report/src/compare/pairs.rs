@@ -1,7 +1,7 @@
 //! Which group is the same host without its plug-in.
 
 use super::groups::{Group, Groups};
-use crate::aggregate::Paired;
+use negscale_records::statistics::Paired;
 
 /// A host with a plug-in, and the same without.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use super::figures::{MOST_FACETS, titled};
 use super::groups::{Group, Groups, point_of};
-use crate::aggregate::Sample;
 use crate::plot::{Caption, Curves, Plot, Positions, Series};
 use crate::scale::Scale;
+use negscale_records::statistics::Sample;
 
 /// Precision by recall of every group, a plot for each data set and noise.
 pub(super) fn recall(groups: &Groups) -> Vec<Plot> {

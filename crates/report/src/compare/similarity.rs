@@ -2,9 +2,9 @@
 
 use super::figures::titled;
 use super::groups::{Group, Groups, point_of};
-use crate::aggregate::Sample;
 use crate::plot::{BarGroup, Bars, Caption, Grid, Plot, Rule};
 use crate::scale::Scale;
+use negscale_records::statistics::Sample;
 
 /// More categories than this are not readable.
 const MOST_CATEGORIES: usize = 10;

@@ -2,10 +2,10 @@
 
 use super::groups::{Group, Groups, short};
 use super::pairs::Match;
-use crate::aggregate::{CONFIDENCE, Sample};
 use crate::error::Result;
 use crate::outcome::unlike_pairs;
 use crate::table::{Best, Cell, Column, Form, Kind, Table};
+use negscale_records::statistics::{CONFIDENCE, Sample};
 
 /// Figures of a run: their name in `results.json`, what stands above them, how they are written, and which is best.
 const FIGURES: [(&str, &str, Form, Option<Best>); 8] = [

@@ -32,7 +32,7 @@ pub use recall::{Recall, RecallCurve};
 
 use crate::error::{Error, Result};
 use crate::scale::{Scale, drawable};
-use negscale_whole::write_bytes;
+use negscale_atomic_file::write_bytes;
 use pen::{Pen, cut, escape, letters, wrap};
 
 /// Width of every drawing.

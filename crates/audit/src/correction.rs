@@ -1,0 +1,52 @@
+//! `corrected.csv`: the labels as they would be if the audit were believed.
+//!
+//! Columns: `index, path, label, given, changed`, a row for every sample in the order of the data. `label` is the suggestion where
+//! the label is flagged and the suggestion differs from it, else the label as given; `changed` is `true` or `false`. The file can be
+//! trained on (`--labels corrected.csv`), also when its rows were sorted or shuffled: they are joined by `index` and `path`. What a
+//! spreadsheet would take for a formula is guarded as in `audit.csv`, and read back as it was.
+
+use crate::Audit;
+use crate::table::{Cells, system};
+use crate::{Error, Result};
+use negscale_atomic_file::write_atomic;
+use std::io::{self, Write};
+use std::path::Path;
+
+impl Audit {
+    /// The labels to train on, in the order of samples.
+    pub fn corrected(&self) -> Vec<u32> {
+        let mut labels = vec![0; self.findings.len()];
+        for finding in &self.findings {
+            let verdict = &finding.verdict;
+            labels[finding.index] = if finding.flag { verdict.suggested } else { verdict.given };
+        }
+        labels
+    }
+
+    /// Writes the corrected labels, whole or not at all; `path_of` tells where a sample is from, if it has a place.
+    pub fn save_corrected(
+        &self,
+        to: impl AsRef<Path>,
+        path_of: impl Fn(usize) -> Option<String>,
+    ) -> Result<()> {
+        let to = to.as_ref();
+        write_atomic(to, |file| self.write_corrected(file, path_of))
+            .map_err(|source| Error::File { path: to.to_owned(), source })
+    }
+
+    fn write_corrected(&self, to: impl Write, path_of: impl Fn(usize) -> Option<String>) -> io::Result<()> {
+        let mut given = vec![0; self.findings.len()];
+        self.findings.iter().for_each(|finding| given[finding.index] = finding.verdict.given);
+        let mut table = csv::Writer::from_writer(to);
+        table.write_record(["index", "path", "label", "given", "changed"]).map_err(system)?;
+        for (index, (label, given)) in self.corrected().into_iter().zip(given).enumerate() {
+            let name = |class: u32| Cells::Guarded.text(&self.class_names[class as usize]);
+            // Rows without a place of their own have an empty one.
+            let path = path_of(index).map_or(String::new(), |path| Cells::Guarded.text(&path).into_owned());
+            let changed = if label == given { "false" } else { "true" };
+            let row = [&index.to_string(), &path, &*name(label), &name(given), changed];
+            table.write_record(row).map_err(system)?;
+        }
+        table.flush()
+    }
+}

@@ -1,0 +1,101 @@
+//! The list of labels to look at: `audit.csv`, most suspicious first, and how good the list is where the truth is known.
+//!
+//! # Order
+//! Sample $i$ comes before sample $j$ if its [score](Verdict) is larger; if these are equal, if its clean
+//! probability $w$ is smaller; then, if the believed probability of its given class is smaller (hosts that only say clean or wrong leave
+//! many equal); if these are equal too, if its index is smaller. Samples that differ by index alone are one *group*: measures
+//! treat them as tied.
+//!
+//! # Flag
+//! $w < \tau$, by default $\tau = 0.5$. A flagged label whose suggestion is the label itself is doubted without a better idea.
+
+use crate::{Error, Result, Verdict};
+use std::cmp::Ordering;
+
+/// The clean probability below which a label is flagged unless told otherwise.
+pub const FLAG_BELOW: f64 = 0.5;
+
+/// One line of an audit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Number of the sample.
+    pub index: usize,
+    /// What is believed about its label.
+    pub verdict: Verdict,
+    /// Distance between the given and the suggested class in the class tree, if there is one.
+    pub tree_distance: Option<u32>,
+    /// Whether the label is held to be wrong.
+    pub flag: bool,
+    /// Number of its group of equals, the most suspicious being 0.
+    pub group: usize,
+}
+
+/// Findings on every label, most suspicious first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    pub(crate) class_names: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Audit {
+    /// Ranks verdicts (one per sample, in order), flagging clean probabilities below `flag_below`.
+    pub fn new(verdicts: &[Verdict], class_names: &[String], flag_below: f64) -> Result<Self> {
+        if !(0.0..=1.0).contains(&flag_below) {
+            let value = flag_below.to_string();
+            return Err(Error::Range { setting: "flag_below", value, wanted: "must be in [0, 1]" });
+        }
+        let classes = class_names.len();
+        let wrong = |problem| Err(Error::Samples { what: "audit", problem });
+        for (i, verdict) in verdicts.iter().enumerate() {
+            if verdict.given.max(verdict.suggested) as usize >= classes {
+                return wrong(format!("sample {i} has a label that none of the {classes} class names fits"));
+            }
+            if !(0.0..=1.0).contains(&verdict.clean_probability) {
+                let w = verdict.clean_probability;
+                return wrong(format!("sample {i} has clean probability {w}, which is outside [0, 1]"));
+            }
+            if !(0.0..=1.0).contains(&verdict.score) {
+                return wrong(format!("sample {i} has score {}, which is outside [0, 1]", verdict.score));
+            }
+        }
+        let mut order: Vec<usize> = (0..verdicts.len()).collect();
+        order.sort_by(|&i, &j| compare(&verdicts[i], &verdicts[j])); // stable: equals stay in the order of their indices
+        let mut findings: Vec<Finding> = Vec::with_capacity(order.len());
+        for index in order {
+            let verdict = verdicts[index];
+            let group = findings.last().map_or(0, |last| {
+                last.group + usize::from(compare(&last.verdict, &verdict) != Ordering::Equal)
+            });
+            let flag = verdict.clean_probability < flag_below;
+            findings.push(Finding { index, verdict, tree_distance: None, flag, group });
+        }
+        Ok(Self { class_names: class_names.to_vec(), findings })
+    }
+
+    /// With distances between classes, such as those in a class tree: `distance(given, suggested)`.
+    #[must_use]
+    pub fn with_distances(mut self, distance: impl Fn(usize, usize) -> u32) -> Self {
+        for finding in &mut self.findings {
+            let Verdict { given, suggested, .. } = finding.verdict;
+            finding.tree_distance = Some(distance(given as usize, suggested as usize));
+        }
+        self
+    }
+
+    /// All findings, most suspicious first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> &[String] {
+        &self.class_names
+    }
+}
+
+/// The more suspicious one is less. Minus zero is zero here.
+fn compare(a: &Verdict, b: &Verdict) -> Ordering {
+    let key = |v: &Verdict| (v.score + 0.0, v.clean_probability + 0.0, v.given_probability + 0.0);
+    let ((s_a, w_a, t_a), (s_b, w_b, t_b)) = (key(a), key(b));
+    s_b.total_cmp(&s_a).then(w_a.total_cmp(&w_b)).then(t_a.total_cmp(&t_b))
+}

@@ -1,0 +1,30 @@
+//! Which labels are wrong, what they should be, and how many there are. No tensors and no networks: predictions and labels are
+//! enough.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
+//! | [`Latent`] | the model of hidden true labels behind the score |
+//! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
+//! | [`Verdict`], [`Audit`] | one label's verdict; all labels ranked, most suspicious first |
+//! | [`gmm`] | a mixture of two Gaussians over losses |
+
+mod correction;
+mod error;
+mod estimate;
+mod findings;
+pub mod gmm;
+mod latent;
+pub mod ledger;
+mod measures;
+mod table;
+mod verdict;
+
+pub use error::{Error, Result};
+pub use estimate::{NoiseEstimate, confident_rate};
+pub use findings::{Audit, FLAG_BELOW, Finding};
+pub use latent::{COUNTING, KEPT, Latent, RANKING};
+pub use ledger::Ledger;
+pub use measures::{Measures, area_under_curve, average_precision, precision_at};
+pub use table::Cells;
+pub use verdict::{LossSummary, Source, Verdict, VerdictSettings};

@@ -1,0 +1,157 @@
+//! What a host can see and use while it plans and judges batches.
+
+use super::{Batch, Epoch, Networks};
+use crate::{Error, Result};
+use burn::tensor::{Device, Tensor, TensorData};
+use negscale_audit::Ledger;
+use negscale_data::draw::{Draw, Purpose};
+use negscale_data::{Loader, Order, View};
+use negscale_nets::scan::{BATCH, Scan, scan};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Scans of the training set that hold until a network takes a step.
+#[derive(Debug, Default)]
+pub(crate) struct Scans(Mutex<BTreeMap<usize, Arc<Scan>>>);
+
+impl Scans {
+    /// The scan of a network in the plain view, made if it is not there.
+    pub(crate) fn plain(
+        &self,
+        net: usize,
+        networks: &Networks,
+        loader: &Loader,
+        with_features: bool,
+        device: &Device,
+        stop: &AtomicBool,
+    ) -> Result<Arc<Scan>> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kept) = kept.get(&net)
+            && (!with_features || !kept.features.is_empty())
+        {
+            return Ok(kept.clone());
+        }
+        let made =
+            Arc::new(scan(&*networks.judge(net)?, loader, View::Plain, 0, with_features, device, stop)?);
+        kept.insert(net, made.clone());
+        Ok(made)
+    }
+
+    pub(crate) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// What a host works with.
+pub struct HostContext<'a> {
+    /// Which epoch.
+    pub epoch: Epoch,
+    /// The networks.
+    pub networks: &'a Networks,
+    /// What is believed of every training sample.
+    pub ledger: &'a mut Ledger,
+    /// Samples whose true labels are known, with these, ascending: only for methods that say that they need them.
+    pub truths: &'a [(u32, u32)],
+    /// Whether a plug-in waits for taps: one that needs a pass of its own can be spared otherwise.
+    pub tapped: bool,
+    pub(crate) loader: &'a Loader,
+    /// Samples that are not trained on, and their labels as given.
+    pub(crate) held_out: Option<(&'a Loader, &'a [u32])>,
+    pub(crate) scans: &'a Scans,
+    pub(crate) device: &'a Device,
+    pub(crate) seed: u64,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl HostContext<'_> {
+    /// What a network makes of every training sample: logits, losses, probabilities. In the plain view this is often there
+    /// already; a random view is drawn anew for every epoch and network.
+    pub fn scan(&self, net: usize, view: View) -> Result<Arc<Scan>> {
+        self.look(net, view, false)
+    }
+
+    /// As [`scan`](Self::scan), with features.
+    pub fn scan_features(&self, net: usize, view: View) -> Result<Arc<Scan>> {
+        self.look(net, view, true)
+    }
+
+    fn look(&self, net: usize, view: View, with_features: bool) -> Result<Arc<Scan>> {
+        if matches!(view, View::Plain | View::Identity) {
+            return self.scans.plain(net, self.networks, self.loader, with_features, self.device, self.stop);
+        }
+        // Apart from the streams of training, which count phases in the lowest byte.
+        let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
+        let net = self.networks.judge(net)?;
+        Ok(Arc::new(scan(&net, self.loader, view, stream, with_features, self.device, self.stop)?))
+    }
+
+    /// What a network makes of samples that it does not learn from, with features, and their labels as given. Where none are held
+    /// out, it is the training samples.
+    pub fn look_at_held_out(&self, net: usize) -> Result<(Scan, &[u32])> {
+        let (loader, given) = match self.held_out {
+            Some(held_out) => held_out,
+            None => (self.loader, self.ledger.given()),
+        };
+        let scan = scan(self.networks.net(net), loader, View::Plain, 0, true, self.device, self.stop)?;
+        Ok((scan, given))
+    }
+
+    /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many
+    /// each has. A random view is drawn anew for every epoch and `which`.
+    pub fn items(&self, view: View, which: u64) -> Result<(Vec<f32>, usize)> {
+        let loader = self.loader.showing(vec![view], BATCH, false)?;
+        // Apart from the streams of scans, which count networks in the lowest byte.
+        let stream = 1 << 63 | (self.epoch.number as u64) << 8 | (0x80 + which);
+        let mut items = Vec::new();
+        for batch in loader.epoch(stream, &Order::Sequential)? {
+            if self.is_stopped() {
+                return Err(Error::Interrupted);
+            }
+            items.extend_from_slice(&batch?.views[0]);
+        }
+        Ok((items, loader.item_shape().iter().product()))
+    }
+
+    /// Whether training was asked to stop: a long plan gives up with [`Error::Interrupted`] and is made anew later.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Random numbers for the plan of an epoch; `which` tells apart several needs of a host.
+    pub fn draw_for_plan(&self, which: u64) -> Draw {
+        // No batch has this number.
+        let place = (self.epoch.number as u64) << 8;
+        Draw::numbered(self.seed, Purpose::Method, which << 8, place, u64::MAX)
+    }
+
+    /// Random numbers for a batch; `which` tells apart several needs of a host.
+    pub fn draw(&self, batch: &Batch, which: u64) -> Draw {
+        let place = (self.epoch.number as u64) << 8 | batch.phase as u64;
+        Draw::numbered(self.seed, Purpose::Method, which << 8, place, batch.step as u64)
+    }
+
+    /// What is believed of these samples, row after row.
+    pub fn targets(&self, samples: &[u32]) -> Vec<f32> {
+        let rows = samples.iter().filter_map(|&i| self.ledger.target(i as usize));
+        rows.flatten().copied().collect()
+    }
+
+    /// Rows over the classes as a tensor, a constant.
+    pub fn tensor(&self, rows: Vec<f32>) -> Tensor<2> {
+        let classes = self.ledger.classes();
+        let count = rows.len() / classes.max(1);
+        Tensor::from_data(TensorData::new(rows, [count, classes]), self.device)
+    }
+
+    /// Random numbers for what holds through the whole run; `which` tells apart several needs of a host.
+    pub fn draw_once(&self, which: u64) -> Draw {
+        // No epoch has this place.
+        Draw::numbered(self.seed, Purpose::Method, which << 8, u64::MAX, 0)
+    }
+
+    /// The device that tensors live on.
+    pub fn device(&self) -> &Device {
+        self.device
+    }
+}

@@ -1,0 +1,79 @@
+//! What a training method is to the rest of the program: a [`Card`] and an implementation of [`Host`].
+//!
+//! ```text
+//! plan      what this epoch trains: which networks, on which samples and views, phase by phase
+//! objective the loss of a batch of a phase, with gradients, and the taps where plug-ins attach
+//! ```
+//!
+//! A host knows nothing of plug-ins, nor of the loop that runs it. It may read and write the [ledger](negscale_audit::ledger::Ledger); one that writes its
+//! own clean probabilities and targets says so on its card. The methods themselves are in [`hosts`](crate::hosts).
+
+mod batch;
+pub(crate) mod card;
+mod context;
+mod known_noise;
+mod networks;
+mod plan;
+mod true_labels;
+
+pub use batch::{Batch, Epoch, Part};
+pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use context::HostContext;
+pub(crate) use context::Scans;
+pub use known_noise::KnownNoise;
+pub use networks::Networks;
+pub use plan::{Objective, Phase, Plan, Reset, Stage, State, Tap};
+pub use true_labels::Count;
+
+use crate::Result;
+
+/// A training method.
+pub trait Host: Send {
+    /// What this epoch trains. Called once at its start, with the networks as the last epoch left them.
+    fn plan(&mut self, context: &mut HostContext) -> Result<Plan>;
+
+    /// A loss along which the classifiers of the batch's networks alone take a step, by optimisers of their own, before anything
+    /// else is made of the batch. Its taps are not looked at. Most methods have none.
+    fn classifier_objective(
+        &mut self,
+        batch: &Batch,
+        context: &mut HostContext,
+    ) -> Result<Option<Objective>> {
+        let _ = (batch, context);
+        Ok(None)
+    }
+
+    /// A second look at the plan before phase `phase` of it, never the first, begins: the networks are as the phases before left
+    /// them. After a stop it may be asked again, and must say the same.
+    fn replan(&mut self, phase: usize, plan: &mut Plan, context: &mut HostContext) -> Result<()> {
+        let _ = (phase, plan, context);
+        Ok(())
+    }
+
+    /// The loss of a batch. The networks named by the batch's phase then take a step along its gradient.
+    fn objective(&mut self, batch: &Batch, context: &mut HostContext) -> Result<Objective>;
+
+    /// The setting to change, and to what, if as it is set its taps come without the labels it believes. Asked only of methods
+    /// whose card says that they have beliefs of their own.
+    fn taps_without_beliefs(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked
+    /// after the batches of an epoch, before the networks are judged; the same networks must give the same answer.
+    fn widths(&mut self, context: &mut HostContext) -> Result<Vec<Option<usize>>> {
+        let _ = context;
+        Ok(Vec::new())
+    }
+
+    /// What the host must know to go on after a stop, beside networks, optimisers, ledger and the plan of the running epoch.
+    fn state(&self) -> State {
+        State::default()
+    }
+
+    /// Takes up a state saved by [`state`](Self::state).
+    fn restore(&mut self, state: State) -> Result<()> {
+        let _ = state;
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Losses that attach to any training method.
+//!
+//! The trainer hands a plug-in the taps of every batch and adds what it answers. `none` answers nothing, so that a run with it is
+//! the host's own, bit for bit.
+
+mod negscale;
+mod tree;
+
+pub use tree::Tree;
+
+use crate::host::{Beliefs, Card, Host, Tap};
+use crate::{Error, Result, settings};
+use ::negscale::taxonomy::LEARNT_LARGEST;
+use ::negscale::{Reach, Settings, Taxonomy};
+use burn::tensor::Tensor;
+
+/// What a plug-in adds to the loss of a batch.
+#[derive(Debug, Clone)]
+pub struct Added {
+    /// To be added, with gradients.
+    pub loss: Tensor<1>,
+    /// Its parts, as reported; without weights.
+    pub terms: Vec<(&'static str, f64)>,
+}
+
+/// A loss that attaches to any host.
+pub trait Plugin: Send {
+    /// What is to be added for a tap of network `net`, if anything. `batch` counts all batches of the run.
+    fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>>;
+
+    /// The networks begin anew: what is known of their features is void.
+    fn forget(&mut self);
+
+    /// Whether it must be told the labels that the host believes.
+    fn wants_beliefs(&self) -> bool;
+
+    /// What it finds to do in its class tree, once it has one.
+    fn reach(&self) -> Option<&Reach>;
+
+    /// Whether it acts while the host warms up.
+    fn acts_during_warm_up(&self) -> bool;
+
+    /// Whether it still needs a class tree.
+    fn wants_tree(&self) -> bool;
+
+    /// Hands it the class tree.
+    fn set_tree(&mut self, tree: &Taxonomy) -> Result<()>;
+
+    /// What it must know to go on after a stop, as text.
+    fn state(&self) -> Result<String>;
+
+    /// Takes up a state saved by [`state`](Self::state).
+    fn restore(&mut self, state: &str) -> Result<()>;
+}
+
+/// A plug-in by name.
+#[derive(Debug, Clone, Copy)]
+pub struct PluginCard {
+    /// Name to ask for it by.
+    pub id: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What it changes in the settings of NegScale, or `None` for no plug-in at all.
+    preset: Option<fn(Settings) -> Settings>,
+}
+
+/// All plug-ins.
+pub const PLUGINS: &[PluginCard] = &[
+    PluginCard { id: "none", about: "nothing is added: the host alone", preset: None },
+    PluginCard { id: "negscale", about: "SNOP and DCSA", preset: Some(|settings| settings) },
+    PluginCard {
+        id: "no-snop",
+        about: "ablation: DCSA alone",
+        preset: Some(|settings| Settings { snop: false, ..settings }),
+    },
+    PluginCard {
+        id: "no-dcsa",
+        about: "ablation: SNOP alone",
+        preset: Some(|settings| Settings { dcsa: false, ..settings }),
+    },
+    PluginCard {
+        id: "random-pairs",
+        about: "ablation: unrelated pairs drawn at random",
+        preset: Some(|settings| Settings { pairs: ::negscale::PairSource::Random, ..settings }),
+    },
+];
+
+/// Names of all plug-ins.
+pub fn names() -> Vec<&'static str> {
+    PLUGINS.iter().map(|card| card.id).collect()
+}
+
+/// The card of a plug-in.
+pub fn card(name: &str) -> Result<&'static PluginCard> {
+    PLUGINS.iter().find(|card| card.id == name).ok_or_else(|| Error::unknown("plug-in", name, names()))
+}
+
+impl PluginCard {
+    /// Whether it is one at all.
+    pub fn attaches(&self) -> bool {
+        self.preset.is_some()
+    }
+
+    /// The plug-in with these settings of the table `[negscale]`.
+    pub fn build(&self, table: &toml::Table) -> Result<Option<Box<dyn Plugin>>> {
+        let attached = self.settings(table)?.map(negscale::Attached::new);
+        Ok(attached.map(|attached| Box::new(attached) as Box<dyn Plugin>))
+    }
+
+    /// The settings in force; none where nothing is attached.
+    fn settings(&self, table: &toml::Table) -> Result<Option<Settings>> {
+        let settings: Settings = settings::read("negscale", table)?;
+        let settings = settings.checked()?;
+        Ok(self.preset.map(|preset| preset(settings)))
+    }
+
+    /// What it will find to do in a class tree, if that is there already. A plug-in that is asked for and could never act is
+    /// refused; one whose weights are 0 is not.
+    pub fn reach(&self, table: &toml::Table, tree: &Tree) -> Result<Option<Reach>> {
+        let Some(settings) = self.settings(table)? else { return Ok(None) };
+        let nothing = |why: &str| {
+            let problem = format!("it would have nothing to do. {why}; or set plugin = \"none\"");
+            Error::Settings { place: format!("of plug-in `{}`", self.id), problem }
+        };
+        let Some(tree) = tree.taxonomy() else {
+            if settings.eta_max >= LEARNT_LARGEST {
+                return Err(nothing(&format!(
+                    "No class pair of a learnt tree is further apart than {LEARNT_LARGEST} and negscale.eta_max = {}, \
+                     so none is unrelated; choose eta_max below {LEARNT_LARGEST}",
+                    settings.eta_max
+                )));
+            }
+            return Ok(None);
+        };
+        let reach = Reach::of(&settings, tree)?;
+        if reach.is_idle() && !reach.acts() {
+            let Reach { pairs, .. } = &reach;
+            let why = format!("Class tree `{}`: {reach}. {}", pairs.tree, reach.warnings().join(". "));
+            return Err(nothing(&why));
+        }
+        Ok(Some(reach))
+    }
+}
+
+/// What a plug-in wants to know that the taps of a host, as it is set, do not say; nothing if they fit.
+pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<String> {
+    if !plugin.wants_beliefs() {
+        return None;
+    }
+    let id = card.id;
+    let (but, instead) = match (card.beliefs, host.taps_without_beliefs()) {
+        (Beliefs::Own, None) => return None,
+        (Beliefs::Own, Some(instead)) => {
+            ("as set here hands over given labels only", format!("set {id}.{instead}"))
+        }
+        (Beliefs::Predictions, _) => ("takes every label as given", "choose another `host`".to_owned()),
+    };
+    Some(format!(
+        "targets = \"refurbished\" asks for the labels that the method believes, but `{id}` {but}; {instead}, or set \
+         negscale.targets = \"given\""
+    ))
+}

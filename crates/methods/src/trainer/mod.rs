@@ -1,0 +1,341 @@
+//! The trainer: owns loop, networks, optimisers, views, plug-ins, evaluation and checkpoints of a run; hosts only plan
+//! epochs and judge batches.
+//!
+//! An epoch goes: the host plans, and may look again before each further phase; for every phase of the plan and every batch of
+//! the phase the host gives a loss, plug-ins add to it, the phase's networks take a step; then the networks are run over all
+//! samples in evaluation mode, which fills the [`Ledger`] and the epoch's record.
+//!
+//! [`Trainer::save`] gives everything as bytes, at any batch; a trainer made from the same task and settings that
+//! [`Trainer::restore`]s them goes on bit for bit as the first one would have, on a CPU with the same
+//! instructions (`negscale_cpu::instructions`). Results do not depend on the number of threads. Work inside a rayon pool (`rayon::scope`), so that a parallel step wakes the other threads only.
+
+/// The context of a trainer; a macro, because a method would borrow all of it.
+macro_rules! context {
+    ($trainer:ident) => {
+        HostContext {
+            epoch: Epoch { number: $trainer.position.epoch, of: $trainer.settings.epochs },
+            networks: &$trainer.networks,
+            tapped: $trainer.plugin.is_some(),
+            loader: &$trainer.train.loader,
+            held_out: $trainer.held_out.as_ref().map(|held| (&held.loader, held.given.as_slice())),
+            ledger: &mut $trainer.train.ledger,
+            truths: &$trainer.truths,
+            scans: &$trainer.scans,
+            device: &$trainer.device,
+            seed: $trainer.settings.seed,
+            stop: &$trainer.stop,
+        }
+    };
+}
+
+mod checkpoint;
+mod evaluation;
+mod phase;
+mod settings;
+mod similarity;
+mod stage;
+mod state;
+mod task;
+mod tensor;
+
+pub use crate::plugins::Tree;
+pub use settings::{TrainSettings, devices, open_device};
+pub use task::Task;
+
+use crate::host::{Card, Epoch, Facts, Host, HostContext, Judges, Kind, KnownNoise, Networks, Plan, Scans};
+use crate::hosts;
+use crate::plugins::{self, Plugin};
+use crate::{Error, Result};
+use burn::module::Module;
+use burn::tensor::Device;
+use negscale::{Reach, Taxonomy};
+use negscale_audit::Ledger;
+use negscale_audit::{Latent, NoiseEstimate, Verdict};
+use negscale_nets::model::{Model, Preparation};
+use negscale_nets::optim::Optimiser;
+use negscale_records::EpochRecord;
+use similarity::{Changes, Probe};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use task::Shown;
+use tensor::to_part;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Position {
+    epoch: usize,
+    /// The plan of the epoch, once there is one.
+    plan: Option<Plan>,
+    phase: usize,
+    batch: usize,
+    /// Batches since training began.
+    batches: u64,
+    /// Sum and count of every term of the loss in this epoch.
+    sums: BTreeMap<String, (f64, u64)>,
+    /// Seconds spent in this epoch so far.
+    seconds: f64,
+    /// Learning rate of the last step.
+    learning_rate: f64,
+    /// What the steps of this epoch changed, where that is recorded.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    changes: Changes,
+}
+
+/// What is going on, for whoever watches.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// The epoch, from 0.
+    pub epoch: usize,
+    /// How many epochs.
+    pub epochs: usize,
+    /// Batches of this epoch that are done, if the phases before were as long as this one.
+    pub done: usize,
+    /// Batches of this epoch, if all phases are as long as this one.
+    pub of: usize,
+    /// Mean of every term of the loss in this epoch so far.
+    pub losses: &'a BTreeMap<String, (f64, u64)>,
+}
+
+/// How a call of [`Trainer::epoch`] ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The epoch is over.
+    Finished(Box<EpochRecord>),
+    /// It was asked to stop.
+    Stopped,
+}
+
+/// A training run.
+pub struct Trainer {
+    settings: TrainSettings,
+    card: &'static Card,
+    classes: Vec<String>,
+    preparation: Preparation,
+    host: Box<dyn Host>,
+    plugin: Option<Box<dyn Plugin>>,
+    tree: Tree,
+    networks: Networks,
+    train: Shown,
+    /// Samples of `train` whose true labels the method is handed, with these.
+    truths: Vec<(u32, u32)>,
+    held_out: Option<Shown>,
+    tests: Vec<Shown>,
+    device: Device,
+    scans: Scans,
+    probe: Option<Probe>,
+    position: Position,
+    stop: Arc<AtomicBool>,
+}
+
+impl Trainer {
+    /// A run at its begin.
+    pub fn new(task: Task, settings: TrainSettings) -> Result<Self> {
+        let settings = settings.checked()?;
+        let card = hosts::card(&settings.host)?;
+        let Task { train, test, second_test, preparation, tree, noise } = task;
+        let classes = train.classes().to_vec();
+        let (train, held_out) = task::divide(train, settings.validation, settings.seed)?;
+        if plugins::card(&settings.plugin)?.attaches() {
+            tree.check(&train.0)?;
+        }
+        let device = open_device(&settings.device)?;
+        let probe = Probe::new(&train, &preparation, &settings, &device)?;
+        let shown = |(dataset, numbers)| Shown::new(dataset, numbers, &preparation, &settings);
+        let train = shown(train)?;
+        let asked = card.true_labels(&settings.host_settings, train.len())?;
+        let truths = task::draw_truths(train.truth.as_deref(), asked, settings.seed, card.id)?;
+        let facts = Facts {
+            kind: match preparation {
+                Preparation::Images(_) => Kind::Images,
+                Preparation::Features(_) => Kind::Features,
+            },
+            classes: classes.len(),
+            samples: train.len(),
+            epochs: settings.epochs,
+            batch: settings.batch,
+            noise: KnownNoise::from(&noise),
+            wrong_share: train.wrong_share(),
+        };
+        let host = (card.build)(&settings.host_settings, &facts)?;
+        let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
+        plugins::card(&settings.plugin)?.reach(&settings.plugin_settings, &tree)?;
+        if let Some(problem) = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host)) {
+            return Err(Error::Settings { place: format!("of plug-in `{}`", settings.plugin), problem });
+        }
+        if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
+            plugin.set_tree(tree)?;
+        }
+        let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
+        let networks = Networks::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
+        let held_out = held_out.map(shown).transpose()?;
+        let tests = test.into_iter().chain(second_test);
+        let tests = tests.map(|test| shown(task::all(test))).collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            card,
+            classes,
+            preparation,
+            host,
+            plugin,
+            tree,
+            networks,
+            train,
+            truths,
+            held_out,
+            tests,
+            device,
+            scans: Scans::default(),
+            probe,
+            position: Position::default(),
+            stop: Arc::default(),
+            settings,
+        })
+    }
+
+    /// Set it to stop after the batch at hand.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    /// Stops after the batch at hand once this flag is set.
+    pub fn set_stop_flag(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = flag;
+    }
+
+    /// Epochs that are over.
+    pub fn epochs_done(&self) -> usize {
+        self.position.epoch
+    }
+
+    /// Whether all epochs are over.
+    pub fn is_finished(&self) -> bool {
+        self.position.epoch >= self.settings.epochs
+    }
+
+    /// Batches since training began.
+    pub fn batches_done(&self) -> u64 {
+        self.position.batches
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &TrainSettings {
+        &self.settings
+    }
+
+    /// The class tree in use, if there is one by now.
+    pub fn tree(&self) -> Option<&Taxonomy> {
+        self.tree.taxonomy()
+    }
+
+    /// What the plug-in finds to do in the class tree, if there are both by now.
+    pub fn reach(&self) -> Option<&Reach> {
+        self.plugin.as_ref()?.reach()
+    }
+
+    /// How many true labels the method was handed: none but for those that cannot do without.
+    pub fn true_labels(&self) -> usize {
+        self.truths.len()
+    }
+
+    /// The networks.
+    pub fn networks(&self) -> &Networks {
+        &self.networks
+    }
+
+    /// Runs the rest of the epoch, calling `watch` after every batch.
+    pub fn epoch(&mut self, mut watch: impl FnMut(Progress)) -> Result<Outcome> {
+        let begun = Instant::now();
+        let before = self.position.seconds;
+        if self.position.plan.is_none() {
+            let kept = self.host.state();
+            match self.plan() {
+                Err(Error::Interrupted) => {
+                    // A plan that was not finished is made again, from the same state.
+                    self.host.restore(kept)?;
+                    return Ok(Outcome::Stopped);
+                }
+                other => self.begin(other?)?,
+            }
+        }
+        let Some(mut plan) = self.position.plan.clone() else { unreachable!("the epoch has just begun") };
+        let mut over = true;
+        while over && self.position.phase < plan.phases.len() {
+            over = match self.replan(&mut plan).and_then(|()| self.phase(&plan, &mut watch)) {
+                Err(Error::Interrupted) => false,
+                other => other?,
+            };
+            self.position.seconds = before + begun.elapsed().as_secs_f64();
+        }
+        let record = if over { self.evaluate(&plan) } else { Err(Error::Interrupted) };
+        match record {
+            Err(Error::Interrupted) => Ok(Outcome::Stopped),
+            record => {
+                let mut record = record?;
+                record.seconds = before + begun.elapsed().as_secs_f64();
+                let Position { epoch, batches, learning_rate, .. } = self.position;
+                self.position = Position { epoch: epoch + 1, batches, learning_rate, ..Position::default() };
+                Ok(Outcome::Finished(Box::new(record)))
+            }
+        }
+    }
+
+    fn plan(&mut self) -> Result<Plan> {
+        let plan = self.host.plan(&mut context!(self))?;
+        self.check(&plan)?;
+        Ok(plan)
+    }
+
+    /// Lets the host look again at the phase that is to begin.
+    fn replan(&mut self, plan: &mut Plan) -> Result<()> {
+        let Position { phase, batch, .. } = self.position;
+        if phase == 0 || batch > 0 {
+            return Ok(());
+        }
+        self.scans.forget();
+        self.host.replan(phase, plan, &mut context!(self))?;
+        self.check(plan)?;
+        self.position.plan = Some(plan.clone());
+        Ok(())
+    }
+
+    fn check(&self, plan: &Plan) -> Result<()> {
+        let nets = self.networks.len();
+        let misfit = plan.phases.iter().flat_map(|phase| &phase.trains).find(|&&net| net >= nets);
+        let problem = match misfit {
+            Some(net) => format!("its plan trains network {net}; its card has {nets}"),
+            None if plan.phases.iter().any(|phase| phase.trains.is_empty()) => {
+                "its plan has a phase that trains no network".into()
+            }
+            None => return Ok(()),
+        };
+        Err(Error::Settings { place: format!("of `{}`", self.card.id), problem })
+    }
+
+    /// What is believed of every sample of the data as it came, those held out included.
+    pub fn ledger(&self) -> Result<Ledger> {
+        let parts = [Some(&self.train), self.held_out.as_ref()];
+        let parts: Vec<_> = parts.into_iter().flatten().map(|s| (&s.ledger, s.numbers.as_slice())).collect();
+        Ok(Ledger::merge(&parts)?)
+    }
+
+    /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
+    pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
+        let ledger = self.ledger()?;
+        let Some(predictions) = ledger.predictions() else {
+            return Ok((ledger.verdicts(&self.settings.verdict)?, None));
+        };
+        let (given, classes) = (ledger.given(), ledger.classes());
+        let counting = Latent::fit(predictions, given, classes, negscale_audit::COUNTING)?;
+        let ranking = counting.with_exponent_from(predictions, negscale_audit::RANKING)?;
+        let verdicts = ledger.verdicts_by(&ranking, &self.settings.verdict)?;
+        Ok((verdicts, Some(NoiseEstimate::new(predictions, given, classes, &counting)?)))
+    }
+
+    /// The trained model; `about` is text for people.
+    pub fn model(&self, about: BTreeMap<String, String>) -> Result<Model> {
+        let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
+        let nets = (0..judges).map(|net| Ok(self.networks.judge(net)?.valid())).collect::<Result<_>>()?;
+        Ok(Model::new(nets, self.classes.clone(), self.preparation.clone(), about)?)
+    }
+}

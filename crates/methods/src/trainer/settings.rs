@@ -1,0 +1,166 @@
+//! Settings of a training run, resolved: every one has its value.
+
+use crate::host::Kind;
+use crate::{Error, Result, hosts, plugins};
+use burn::tensor::Device;
+use negscale_audit::VerdictSettings;
+use negscale_audit::ledger::RECENT_EPOCHS;
+use negscale_nets::NetSpec;
+use negscale_nets::optim::Rule;
+use negscale_nets::schedule::Schedule;
+
+/// What is trained, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainSettings {
+    /// The training method: one of [`hosts::names`].
+    pub host: String,
+    /// Its own settings; those that are absent take their defaults.
+    pub host_settings: toml::Table,
+    /// The plug-in: one of [`plugins::names`].
+    pub plugin: String,
+    /// Settings of NegScale; those that are absent take their defaults.
+    pub plugin_settings: toml::Table,
+    /// The network: one of [`negscale_nets::names`].
+    pub net: String,
+    /// Factor on its channel counts.
+    pub width: f64,
+    /// Hidden layers of `mlp`; empty for one of 512.
+    pub hidden: Vec<usize>,
+    /// Epochs, at least 1.
+    pub epochs: usize,
+    /// Samples per batch, at least 1.
+    pub batch: usize,
+    /// The optimiser.
+    pub optimiser: Rule,
+    /// How its learning rate goes.
+    pub schedule: Schedule,
+    /// Seed of weights, order, views and all else that is drawn in training.
+    pub seed: u64,
+    /// Share of the samples that is held out, with labels as given, to choose an epoch by; 0 for none.
+    pub validation: f64,
+    /// Threads that make batches; 0 for as many as there are cores.
+    pub threads: usize,
+    /// Where tensors live: `cpu`, or a GPU that the program was built for.
+    pub device: String,
+    /// How many epochs' losses the ledger keeps.
+    pub recent: usize,
+    /// The verdict for hosts without one of their own.
+    pub verdict: VerdictSettings,
+    /// Whether the similarity of all pairs of training samples is recorded after every epoch.
+    pub similarity: bool,
+    /// Samples whose similarity is looked at before and after a step; 0 for none. Changes no result.
+    pub probe: usize,
+    /// Steps of an epoch that are looked at like this.
+    pub probe_steps: usize,
+}
+
+/// Time and memory of a probe grow with the square of its samples.
+const LARGEST_PROBE: usize = 4096;
+/// Steps of an epoch that a probe looks at unless told otherwise.
+const PROBE_STEPS: usize = 10;
+
+impl TrainSettings {
+    /// A host as it is trained by default, with a network, without a plug-in.
+    pub fn of(host: &str, net: &str, kind: Kind) -> Result<Self> {
+        let regime = (hosts::card(host)?.regime)(kind);
+        Ok(Self {
+            host: host.into(),
+            host_settings: toml::Table::new(),
+            plugin: "none".into(),
+            plugin_settings: toml::Table::new(),
+            net: net.into(),
+            width: 1.0,
+            hidden: Vec::new(),
+            epochs: regime.epochs,
+            batch: regime.batch,
+            optimiser: regime.optimiser,
+            schedule: regime.schedule,
+            seed: 1,
+            validation: 0.05,
+            threads: 0,
+            device: "cpu".into(),
+            recent: RECENT_EPOCHS,
+            verdict: VerdictSettings::default(),
+            similarity: false,
+            probe: 0,
+            probe_steps: PROBE_STEPS,
+        })
+    }
+
+    /// The settings themselves, if every name is known and every number in range.
+    pub fn checked(self) -> Result<Self> {
+        let range = |setting, value: String, wanted| Err(Error::Range { setting, value, wanted });
+        hosts::card(&self.host)?;
+        plugins::card(&self.plugin)?;
+        negscale_nets::card(&self.net)?;
+        open_device(&self.device)?;
+        if self.epochs == 0 {
+            return range("epochs", "0".into(), "must be at least 1");
+        }
+        if self.batch == 0 {
+            return range("batch", "0".into(), "must be at least 1");
+        }
+        if !(0.0..=0.5).contains(&self.validation) {
+            return range("validation", self.validation.to_string(), "a share of the samples from 0 to 0.5");
+        }
+        if self.recent == 0 {
+            return range("recent", "0".into(), "must be at least 1");
+        }
+        if self.probe == 1 || self.probe > LARGEST_PROBE {
+            return range("probe", self.probe.to_string(), "0 for none, or 2 to 4096 samples");
+        }
+        if self.probe_steps == 0 {
+            return range("probe_steps", "0".into(), "must be at least 1; to look at no step, set probe = 0");
+        }
+        Ok(Self { optimiser: self.optimiser.checked()?, schedule: self.schedule.checked()?, ..self })
+    }
+
+    /// The network to build, the `number`-th of the method's, as a stage begins with it.
+    pub(super) fn spec(
+        &self,
+        input: negscale_nets::Input,
+        classes: usize,
+        stage: usize,
+        number: usize,
+    ) -> Result<NetSpec> {
+        let card = hosts::card(&self.host)?;
+        let seed = self.seed.wrapping_mul(16).wrapping_add(number as u64);
+        let seed = seed ^ (stage as u64) << 48;
+        let spec = NetSpec::new(self.net.clone(), input, classes).seeded(seed).scaled(self.width);
+        Ok(NetSpec { heads: card.heads, hidden: self.hidden.clone(), ..spec })
+    }
+}
+
+/// Devices this program was built for.
+pub fn devices() -> Vec<&'static str> {
+    let mut names = vec!["cpu"];
+    names.extend(cfg!(feature = "cuda").then_some("cuda"));
+    names.extend(cfg!(feature = "rocm").then_some("rocm"));
+    names.extend(cfg!(feature = "metal").then_some("metal"));
+    names.extend(cfg!(feature = "vulkan").then_some("vulkan"));
+    names.extend(cfg!(feature = "wgpu").then_some("wgpu"));
+    names
+}
+
+/// The device of a name.
+pub fn open_device(name: &str) -> Result<Device> {
+    match name {
+        "cpu" => Ok(Device::flex()),
+        #[cfg(feature = "cuda")]
+        "cuda" => Ok(Device::cuda(0)),
+        #[cfg(feature = "rocm")]
+        "rocm" => Ok(Device::rocm(0)),
+        #[cfg(feature = "metal")]
+        "metal" => Ok(Device::metal(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "vulkan")]
+        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
+        #[cfg(feature = "wgpu")]
+        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+        "cuda" | "rocm" | "metal" | "vulkan" | "wgpu" => {
+            let problem =
+                format!("this program was built without it; build with `--features {name}`, or use cpu");
+            Err(Error::Device { name: name.into(), problem })
+        }
+        other => Err(Error::unknown("device", other, ["cpu", "cuda", "rocm", "metal", "vulkan", "wgpu"])),
+    }
+}

@@ -1,0 +1,58 @@
+//! Stages of a run: where the schedule stands, and what begins anew.
+
+use super::similarity::Probe;
+use super::{TrainSettings, Trainer};
+use crate::Result;
+use crate::host::{Batch, Epoch, Networks, Plan, Reset};
+use crate::hosts;
+use burn::tensor::Device;
+use negscale_nets::optim::{Optimiser, Pace};
+use negscale_nets::schedule::Moment;
+use negscale_nets::{Input, Network};
+
+/// Networks that have learnt nothing, as a stage draws them.
+pub(super) fn networks(
+    settings: &TrainSettings,
+    input: Input,
+    classes: usize,
+    stage: usize,
+    device: &Device,
+) -> Result<Vec<Network>> {
+    let device = device.clone().autodiff();
+    let build = |number| Ok(Network::build(&settings.spec(input, classes, stage, number)?, &device)?);
+    (0..hosts::card(&settings.host)?.nets).map(build).collect()
+}
+
+impl Trainer {
+    /// Takes up a plan. What begins anew does so now: a run that is stopped in this epoch goes on with the plan and does not
+    /// begin anew once more.
+    pub(super) fn begin(&mut self, plan: Plan) -> Result<()> {
+        if plan.reset != Reset::Nothing {
+            let nets = match plan.reset {
+                Reset::Networks => {
+                    self.plugin.iter_mut().for_each(|plugin| plugin.forget());
+                    let stage = plan.stage.map_or(0, |stage| stage.number);
+                    let (input, classes) = (self.preparation.input(), self.classes.len());
+                    networks(&self.settings, input, classes, stage, &self.device)?
+                }
+                _ => (0..self.networks.len()).map(|net| self.networks.net(net).clone()).collect(),
+            };
+            let passes = self.networks.passes();
+            let optimiser = Optimiser::new(self.settings.optimiser.clone())?;
+            self.networks = Networks::new(nets, &optimiser, self.settings.seed);
+            self.networks.set_passes(passes);
+            self.scans.forget();
+            self.probe.iter_mut().for_each(Probe::forget);
+        }
+        self.position.plan = Some(plan);
+        Ok(())
+    }
+
+    /// Learning rate and momentum of a batch.
+    pub(super) fn pace(&self, batch: &Batch, plan: &Plan) -> Pace {
+        let whole = Epoch { number: self.position.epoch, of: self.settings.epochs };
+        let (epoch, rate) = plan.stage.map_or((whole, 1.0), |stage| (stage.epoch, stage.rate));
+        let moment = Moment { epoch: epoch.number, epochs: epoch.of, step: batch.step, steps: batch.steps };
+        self.settings.schedule.pace(self.settings.optimiser.lr() * rate, moment)
+    }
+}

@@ -1,0 +1,23 @@
+//! Networks by name, their optimisers and schedules, and trained models as files.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`networks`] | one file per network, built by name; layers, heads, initial weights, weights files |
+//! | [`optim`], [`schedule`], [`ema`] | SGD and Adam, learning rates over a run, running means of weights |
+//! | [`scan`](mod@scan) | a network run over a whole dataset |
+//! | [`model`] | a trained model as one file, its predictions and its accuracy |
+
+pub mod ema;
+mod error;
+pub mod model;
+pub mod networks;
+pub mod optim;
+pub mod scan;
+pub mod schedule;
+
+pub use error::{Error, Result};
+pub use networks::{
+    CARDS, Classifier, Entry, FEW_CLASSES, Heads, Input, Kind, Loading, Mode, NetCard, NetSpec, Network,
+    Output, Pass, Projection, Rule, Samples, card, multiply_adds, names,
+};
+pub use scan::{Scan, accuracy, scan, to_samples, values};

@@ -1,0 +1,198 @@
+//! Models as files: one safetensors file per network, `model.safetensors`, `model-2.safetensors` and so on.
+//!
+//! Tensors have PyTorch's keys, so any program that reads safetensors gets the weights. `__metadata__` has one word,
+//! `negscale`, whose text is a JSON object with all that is not a weight:
+//!
+//! | key | what |
+//! |---|---|
+//! | `version` | of this form, 1 |
+//! | `network` | the [`NetSpec`] |
+//! | `classes` | names, in the order of the logits |
+//! | `preparation` | the [`Preparation`] |
+//! | `part`, `parts` | which network of how many, from 1 |
+//! | `team` | sha256 of the weights of all parts as they were saved, the same in each: parts of different models do not mix |
+//! | `about` | free text |
+
+use super::{Model, Preparation};
+use crate::networks::{Loading, NetSpec, Network};
+use crate::{Error, Result};
+use burn::tensor::Device;
+use safetensors::SafeTensors;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Name of the file of a model's first network, in a run's folder.
+pub const FILE: &str = "model.safetensors";
+const WORD: &str = "negscale";
+const VERSION: u64 = 1;
+/// More networks than any method trains.
+const MOST_PARTS: usize = 64;
+
+/// What the metadata says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Header {
+    version: u64,
+    network: NetSpec,
+    classes: Vec<String>,
+    preparation: Preparation,
+    part: usize,
+    parts: usize,
+    team: String,
+    about: BTreeMap<String, String>,
+}
+
+/// The version alone, which files of every version have.
+#[derive(Deserialize)]
+struct Version {
+    version: u64,
+}
+
+/// `model-2.safetensors` beside `model.safetensors`.
+fn beside(first: &Path, part: usize) -> PathBuf {
+    if part == 1 {
+        return first.to_owned();
+    }
+    let mut name = first.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{part}.safetensors"));
+    first.with_file_name(name)
+}
+
+impl Model {
+    /// Writes the files into a folder and gives their paths, the first network's first. Each is there whole or not at all.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+        let first = folder.as_ref().join(FILE);
+        let mut hash = Sha256::new();
+        for net in &self.nets {
+            hash.update(net.to_safetensors()?);
+        }
+        let team: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut paths = Vec::new();
+        for (part, net) in (1..).zip(&self.nets) {
+            let path = beside(&first, part);
+            let header = Header {
+                version: VERSION,
+                network: net.spec().clone(),
+                classes: self.classes.clone(),
+                preparation: self.preparation.clone(),
+                part,
+                parts: self.nets.len(),
+                team: team.clone(),
+                about: self.about.clone(),
+            };
+            let header = serde_json::to_string(&header)
+                .map_err(|e| problem(&path, format!("cannot be described as JSON: {e}")))?;
+            let bytes = net.to_safetensors_about(Some((WORD, header)))?;
+            negscale_atomic_file::write_bytes(&path, &bytes)
+                .map_err(|source| Error::File { path: path.clone(), source })?;
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+
+    /// Reads a model: the file of its first network, or the folder of a run with [`FILE`] in it. For evaluation take a plain
+    /// device, such as `Device::flex()`.
+    pub fn load(path: impl AsRef<Path>, device: &Device) -> Result<Self> {
+        let first = path.as_ref();
+        let first = if first.is_dir() { first.join(FILE) } else { first.to_owned() };
+        if !first.exists() {
+            let text = "there is no such file: point at the folder of a run that has ended, or at its model.safetensors";
+            return Err(problem(&first, text));
+        }
+        let (header, net) = open(&first, device)?;
+        if header.part != 1 {
+            let text = format!(
+                "is network {} of {}: point at the file of the first, whose name has no -{} before the dot",
+                header.part, header.parts, header.part
+            );
+            return Err(problem(&first, text));
+        }
+        let mut nets = vec![net];
+        for part in 2..=header.parts {
+            let path = beside(&first, part);
+            if !path.exists() {
+                let text = format!(
+                    "is missing: {} is network 1 of {}; put the files side by side",
+                    first.display(),
+                    header.parts
+                );
+                return Err(problem(&path, text));
+            }
+            let (other, net) = open(&path, device)?;
+            if other.part != part || other.team != header.team {
+                let text = format!(
+                    "does not belong to {}: it is network {} of another model, or was saved at another time; \
+                     take the files of one run",
+                    first.display(),
+                    other.part
+                );
+                return Err(problem(&path, text));
+            }
+            nets.push(net);
+        }
+        Self::new(nets, header.classes, header.preparation, header.about)
+            .map_err(|error| problem(&first, format!("its metadata contradict themselves: {error}")))
+    }
+}
+
+fn problem(path: &Path, problem: impl Into<String>) -> Error {
+    Error::Model { origin: path.display().to_string(), problem: problem.into() }
+}
+
+fn open(path: &Path, device: &Device) -> Result<(Header, Network)> {
+    // Read, not mapped: a file that others rewrite meanwhile could change after it was checked.
+    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
+    let header = read_header(path, &bytes)?;
+    check_sizes(path, &header, bytes.len())?;
+    let net = Network::build(&header.network, device)?;
+    let net = net.from_safetensors(&bytes, &path.display().to_string(), Loading::default())?;
+    Ok((header, net))
+}
+
+fn read_header(path: &Path, bytes: &[u8]) -> Result<Header> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|error| {
+        problem(
+            path,
+            format!(
+                "not a safetensors file, or a damaged one ({error}): point at a run's folder or at the \
+                 model.safetensors in it; if it is that, train or copy it again"
+            ),
+        )
+    })?;
+    let Some(text) = metadata.metadata().as_ref().and_then(|words| words.get(WORD)) else {
+        let text = "a safetensors file, but not one that was saved as a model here: it does not say which network the \
+                    weights are of, nor the classes. Give it as the first weights of a training instead";
+        return Err(problem(path, text));
+    };
+    let damaged = |error: serde_json::Error| {
+        problem(path, format!("its metadata `{WORD}` are damaged ({error}): train or copy it again"))
+    };
+    let Version { version } = serde_json::from_str(text).map_err(damaged)?;
+    if version > VERSION {
+        let text = format!(
+            "is of version {version}, which is newer than this program's {VERSION}: update the program"
+        );
+        return Err(problem(path, text));
+    }
+    serde_json::from_str(text).map_err(damaged)
+}
+
+/// Refuses headers that promise more than the file can hold, before anything is built from them.
+fn check_sizes(path: &Path, header: &Header, bytes: usize) -> Result<()> {
+    let spec = &header.network;
+    let fits = header.version >= 1
+        && (1..=MOST_PARTS).contains(&header.parts)
+        && (1..=header.parts).contains(&header.part)
+        && spec.classes == header.classes.len()
+        && spec.input == header.preparation.input()
+        && spec.hidden.iter().all(|&size| size <= bytes / 4);
+    if !fits {
+        let text = format!(
+            "its metadata contradict themselves: network `{}` for {} and {} classes, part {} of {}; train or copy it again",
+            spec.name, spec.input, spec.classes, header.part, header.parts
+        );
+        return Err(problem(path, text));
+    }
+    header.preparation.checked()
+}

@@ -1,0 +1,85 @@
+//! What people see at the end of an audit.
+
+use crate::Done;
+
+/// Rows of each table.
+const SHOWN: usize = 5;
+
+/// A short account: how many labels are wrong, in which classes, mistaken for what.
+pub fn describe(done: &Done) -> String {
+    let Done { material, summary, trained, .. } = done;
+    let classes = material.train.classes();
+    let mut text = String::new();
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    line(format!("{} of {} labels are flagged", summary.flagged, summary.samples));
+    if let Some(estimate) = &summary.estimate {
+        let [low, high] = estimate.interval;
+        line(format!(
+            "wrong labels, estimated: {} ({} to {})",
+            percent(estimate.rate),
+            percent(low),
+            percent(high)
+        ));
+        let mut worst: Vec<usize> = (0..classes.len()).filter(|&c| estimate.given_counts[c] > 0).collect();
+        worst.sort_by(|&a, &b| estimate.wrong_by_given[b].total_cmp(&estimate.wrong_by_given[a]));
+        line(format!("\n{:<28}{:>8}{:>12}", "labelled", "samples", "wrong"));
+        for &class in worst.iter().take(SHOWN) {
+            let wrong = percent(estimate.wrong_by_given[class]);
+            line(format!("{:<28}{:>8}{wrong:>12}", shorten(&classes[class]), estimate.given_counts[class]));
+        }
+        let confusions = estimate.confusions();
+        if !confusions.is_empty() {
+            line(format!("\n{:<28}{:<28}{:>8}{:>10}", "probably", "labelled", "samples", "distance"));
+        }
+        for (true_class, given, count) in confusions.into_iter().take(SHOWN) {
+            let tree = trained.trainer.tree();
+            let distance = tree.map_or("-".into(), |tree| tree.distance(given, true_class).to_string());
+            let (probably, labelled) = (shorten(&classes[true_class]), shorten(&classes[given]));
+            line(format!("{probably:<28}{labelled:<28}{count:>8.0}{distance:>10}"));
+        }
+        line(String::new());
+    }
+    if let Some(measures) = &summary.audit {
+        let known = [
+            ("share of wrong labels", measures.noise_true),
+            ("average precision", measures.average_precision),
+            ("flags that are right", measures.flag_precision),
+            ("wrong labels flagged", measures.flag_recall),
+            ("true class suggested", measures.suggestion_accuracy),
+        ];
+        line("by the known truth".into());
+        for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            line(format!("  {name:<26}{:>8}", percent(value)));
+        }
+        line(String::new());
+    }
+    text
+}
+
+/// In words: whether the estimated share of wrong labels, and the upper end of its interval, are above what is allowed.
+pub fn check(most: f64, rate: f64, high: f64) -> String {
+    let most_in_words = percent(most);
+    if rate > most {
+        format!("check: above {most_in_words}\n")
+    } else if high > most {
+        format!("check: not above {most_in_words}, but its interval is\n")
+    } else {
+        format!("check: not above {most_in_words}\n")
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A name that fits into its column, without control characters.
+fn shorten(name: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    if name.chars().count() <= 26 {
+        return name.chars().map(clean).collect();
+    }
+    name.chars().take(25).map(clean).chain(['…']).collect()
+}

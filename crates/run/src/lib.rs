@@ -1,0 +1,32 @@
+//! Runs from data to files, as a library: what the `negscale` command does.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`recipe`] | every setting of a run by name: defaults, recipe files, single settings, in layers |
+//! | [`train()`], [`audit()`](audit::audit) | a run or an audit: trains, resumes, writes its files |
+//! | [`Watch`], [`Stop`] | who is told what goes on, and how a run is told to stop |
+//! | [`folder`] | the folder of a run |
+//! | [`sweep`] | many runs of one recipe: which there are, how far each is, tables over them |
+
+pub mod audit;
+pub mod clock;
+pub mod csv_rows;
+mod error;
+pub mod folder;
+mod instructions;
+mod material;
+mod products;
+pub mod recipe;
+mod stop;
+mod summary;
+pub mod sweep;
+mod table;
+mod training;
+mod watch;
+
+pub use error::{Error, Result};
+pub use material::Material;
+pub use stop::Stop;
+pub use summary::{Summary, name};
+pub use training::{Command, Done, Finished, Keep, RESULTS, RunOptions, TRAIN, Trained, train};
+pub use watch::Watch;

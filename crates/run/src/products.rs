@@ -1,0 +1,189 @@
+//! The files that a finished run leaves: ledger, audit, model, tree, report and results.
+
+use crate::folder::{RunFolder, hardware, version, write};
+use crate::recipe::Recipe;
+use crate::summary::{Summary, name, summarise};
+use crate::{Keep, Material, Result, Trained, clock};
+use negscale_audit::{Audit, Cells, Finding};
+use negscale_data::{Dataset, Items};
+use negscale_report::{
+    CountMatrix, Figure, NOISE_ESTIMATED, Rows, RunReport, Separation, SummaryRow, Suspicious, Thumbnail,
+    summarise as summary_rows,
+};
+use std::collections::BTreeMap;
+
+/// How many suspicious labels a report shows.
+const SHOWN: usize = 100;
+
+/// Writes ledger, audit, model, tree, report and results, or as much of it as is kept, and gives the results.
+pub fn write_all(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    keep: Keep,
+) -> Result<Summary> {
+    let Trained { trainer, .. } = trained;
+    if let Some(tree) = trainer.tree() {
+        write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
+    }
+    let summary = summarise(folder, recipe, material, trained)?;
+    if keep == Keep::All {
+        write_products(folder, recipe, material, trained, &summary)?;
+        write_report(folder, material, trained, &summary, None)?;
+    }
+    write_results(folder, &summary, None)?;
+    Ok(summary)
+}
+
+/// Writes what people work on with: ledger, audit and model.
+fn write_products(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+    summary: &Summary,
+) -> Result<()> {
+    let Trained { trainer, .. } = trained;
+    trainer.ledger()?.rounded().save(folder.file("ledger.parquet"))?;
+    summary.ranked.save_csv(
+        folder.file("audit.csv"),
+        |index| material.train.items().origin(index),
+        Cells::Guarded,
+    )?;
+    let about = BTreeMap::from([
+        ("method".to_owned(), name(recipe, trainer.reach())),
+        ("data".to_owned(), recipe.data.data.clone()),
+        ("noise".to_owned(), recipe.data.noise.to_string()),
+        ("version".to_owned(), version()),
+    ]);
+    trainer.model(about)?.save(folder.place())?;
+    Ok(())
+}
+
+/// Writes the report, with the baseline's figures once there are any.
+pub fn write_report(
+    folder: &RunFolder,
+    material: &Material,
+    trained: &Trained,
+    summary: &Summary,
+    baseline: Option<&Summary>,
+) -> Result<()> {
+    Ok(report(folder, material, trained, summary, baseline)?.write_html(&folder.file("report.html"))?)
+}
+
+/// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
+pub fn write_results(folder: &RunFolder, summary: &Summary, baseline: Option<&Summary>) -> Result<()> {
+    let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
+    write(&folder.file(crate::RESULTS), format!("{results}\n").as_bytes())
+}
+
+fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<CountMatrix> {
+    let mut counts = vec![0; classes * classes];
+    pairs.for_each(|(row, column)| counts[row as usize * classes + column as usize] += 1);
+    Ok(CountMatrix::checked(classes, counts)?)
+}
+
+fn report(
+    folder: &RunFolder,
+    material: &Material,
+    trained: &Trained,
+    results: &Summary,
+    baseline: Option<&Summary>,
+) -> Result<RunReport> {
+    let (audit, Material { train, .. }) = (&results.ranked, material);
+    let classes = train.classes().len();
+    let mut summary = summary_rows(&trained.records);
+    // The last epoch's word is the mixture's; the audit's estimate knows all of them.
+    let row = summary.iter_mut().find(|row| row.label == NOISE_ESTIMATED);
+    if let (Some(row), Some(rate)) = (row, results.noise_estimated()) {
+        row.figure = Figure::Fraction(rate);
+    }
+    let truth = train.truth();
+    if let Some(truth) = truth {
+        let measures = audit.measure(truth)?;
+        let found = [
+            (
+                "Wrong labels found: average precision",
+                measures.average_precision,
+                "of the ranking in audit.csv",
+            ),
+            ("Flags that are right", measures.flag_precision, "precision of the flags"),
+            ("Wrong labels that are flagged", measures.flag_recall, "recall of the flags"),
+            ("Noise, true", measures.noise_true, "share of wrong labels"),
+        ];
+        summary.extend(
+            found.into_iter().filter_map(|(label, value, note)| {
+                Some(SummaryRow::new(label, Figure::Fraction(value?), note))
+            }),
+        );
+    }
+    if let Some(baseline) = baseline {
+        let figures = [
+            ("mean of last 10", baseline.test.last_10.map(|t| t.1)),
+            ("last", baseline.test.last.map(|t| t.1)),
+        ];
+        summary.extend(figures.into_iter().filter_map(|(which, value)| {
+            let note = format!("{}, trained equally long", baseline.name);
+            Some(SummaryRow::new(format!("Baseline: test accuracy, {which}"), Figure::Fraction(value?), note))
+        }));
+    }
+    let confusion = match trained.trainer.test_predictions()? {
+        Some((predicted, labels)) => (Rows::True, count(classes, labels.into_iter().zip(predicted))?),
+        None => {
+            let (predicted, labels) = trained.trainer.train_predictions()?;
+            (Rows::Given, count(classes, labels.into_iter().zip(predicted))?)
+        }
+    };
+    let noise = truth.map(|truth| count(classes, truth.iter().copied().zip(train.given().iter().copied())));
+    let shown = audit.findings().iter().take(SHOWN).map(|finding| suspicious(train, finding));
+    Ok(RunReport {
+        title: format!("{} on {}", results.name, train.name()),
+        when: clock::date(folder.started),
+        settings: folder.settings()?,
+        records: trained.records.clone(),
+        summary,
+        class_names: train.classes().to_vec(),
+        confusion: Some(confusion),
+        noise: noise.transpose()?,
+        separation: Some(separation(audit, truth)),
+        ranking: results.curve.clone(),
+        suspicious: shown.collect(),
+        command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
+        hardware: hardware(),
+        version: version(),
+    })
+}
+
+fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
+    let all = audit.findings().iter().map(|f| (f.index, f.verdict.clean_probability as f32, f.verdict.given));
+    let Some(truth) = truth else { return Separation::Unknown(all.map(|(_, clean, _)| clean).collect()) };
+    let (mut right, mut wrong) = (Vec::new(), Vec::new());
+    for (index, clean, given) in all {
+        if truth[index] == given { right.push(clean) } else { wrong.push(clean) }
+    }
+    Separation::Known { right, wrong }
+}
+
+fn suspicious(data: &Dataset, finding: &Finding) -> Suspicious {
+    let index = finding.index;
+    let thumbnail = match data.items() {
+        Items::Images(store) => store.load(index).ok().and_then(|image| {
+            let shape = image.shape;
+            let sides = (u32::try_from(shape.width).ok()?, u32::try_from(shape.height).ok()?);
+            Thumbnail::checked(sides.0, sides.1, u8::try_from(shape.channels).ok()?, image.pixels).ok()
+        }),
+        Items::Features(_) => None,
+    };
+    Suspicious {
+        index,
+        path: data.items().origin(index),
+        given: finding.verdict.given as usize,
+        suggested: finding.verdict.suggested as usize,
+        clean_probability: finding.verdict.clean_probability,
+        suggested_probability: finding.verdict.suggested_probability.into(),
+        tree_distance: finding.tree_distance.map(f64::from),
+        truth: data.truth().map(|truth| truth[index] as usize),
+        thumbnail,
+    }
+}

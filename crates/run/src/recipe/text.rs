@@ -1,0 +1,132 @@
+//! A recipe as text that reads back as the same recipe.
+
+use super::{DataSettings, Recipe, keys};
+use negscale_data::own::Header;
+use negscale_methods::settings::table;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Keys that are no part of what is run: how and where it is computed, and where data lies (its content has a fingerprint
+/// of its own).
+const WITHOUT_EFFECT: [&str; 3] = ["data_dir", "threads", "device"];
+
+impl Recipe {
+    /// Every setting with its value, as TOML; a plug-in that does not attach and hosts not in use have none.
+    pub fn to_toml(&self) -> String {
+        self.write(&[])
+    }
+
+    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without `data_dir`, `threads` and `device`.
+    pub fn fingerprint(&self) -> String {
+        let digest = Sha256::digest(self.write(&WITHOUT_EFFECT));
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// In the order of the documentation, without the keys named.
+    fn write(&self, without: &[&str]) -> String {
+        let values = self.values();
+        let mut text = String::new();
+        for doc in keys::tables() {
+            let lines: Vec<String> = doc
+                .keys
+                .iter()
+                .filter(|key| !without.contains(&key.path().as_str()))
+                .filter_map(|key| Some(format!("{} = {}", key.name, find(&values, &key.path())?)))
+                .collect();
+            if lines.is_empty() {
+                continue;
+            }
+            if !doc.name.is_empty() {
+                text += &format!("\n[{}]\n", doc.name);
+            }
+            text += &lines.join("\n");
+            text.push('\n');
+        }
+        text
+    }
+
+    fn values(&self) -> Table {
+        let Recipe { data, train, baseline, baseline_settings, flag_below } = self;
+        let mut all = of_data(data);
+        let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
+        put("host", train.host.clone().into());
+        put("plugin", train.plugin.clone().into());
+        put("baseline", baseline.as_deref().unwrap_or("none").into());
+        put("net", train.net.clone().into());
+        put("width", train.width.into());
+        put("hidden", train.hidden.iter().map(|&size| whole(size as u64)).collect::<Vec<_>>().into());
+        put("epochs", whole(train.epochs as u64));
+        put("batch", whole(train.batch as u64));
+        put("seed", whole(train.seed));
+        put("validation", train.validation.into());
+        put("threads", whole(train.threads as u64));
+        put("device", train.device.clone().into());
+        // Only where they are on: settings of runs without them stay what they were, and so do their fingerprints.
+        if train.similarity {
+            put("similarity", true.into());
+        }
+        if train.probe > 0 {
+            put("probe", whole(train.probe as u64));
+            put("probe_steps", whole(train.probe_steps as u64));
+        }
+        put("optimiser", table(&train.optimiser).into());
+        put("schedule", table(&train.schedule).into());
+        put("negscale", train.plugin_settings.clone().into());
+        let mut audit = table(&train.verdict);
+        audit.insert("flag_below".into(), (*flag_below).into());
+        audit.insert("recent".into(), whole(train.recent as u64));
+        put("audit", audit.into());
+        if let Some(baseline) = baseline {
+            put(baseline, baseline_settings.clone().into());
+        }
+        put(&train.host, train.host_settings.clone().into());
+        all
+    }
+}
+
+fn of_data(data: &DataSettings) -> Table {
+    let path = |path: &Option<PathBuf>| path.as_deref().map(Path::to_string_lossy).map(String::from);
+    let own = &data.own;
+    let texts = [
+        ("data", Some(data.data.clone())),
+        ("data_dir", path(&data.data_dir)),
+        ("labels", path(&own.labels)),
+        ("label_column", own.label_column.clone()),
+        ("truth_column", own.truth_column.clone()),
+        ("image_column", own.image_column.clone()),
+        // Only where they are said: settings of runs without them stay what they were, and so do their fingerprints.
+        ("header", (own.header != Header::Auto).then(|| own.header.word().into())),
+        ("array", own.array.clone()),
+        ("id_column", own.id_column.clone()),
+        ("test", path(&own.test)),
+        ("test_labels", path(&own.test_labels)),
+        ("class_names", path(&own.class_names)),
+        ("noise", Some(data.noise.to_string())),
+        ("tree", Some(data.tree.clone())),
+    ];
+    let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?))));
+    let mut all: Table = texts.collect();
+    for (key, names) in [("feature_columns", &own.feature_columns), ("ignore_columns", &own.ignore_columns)] {
+        if !names.is_empty() {
+            all.insert(key.into(), names.clone().into());
+        }
+    }
+    all.insert("noise_seed".into(), whole(data.noise_seed));
+    all.insert("skip_unreadable".into(), own.skip_unreadable.into());
+    all.extend(data.samples.map(|samples| ("samples".to_owned(), whole(samples as u64))));
+    all.extend(data.side.map(|side| ("side".to_owned(), whole(side as u64))));
+    all
+}
+
+#[expect(clippy::expect_used, reason = "whole numbers come from TOML, so they fit")]
+fn whole(number: u64) -> Value {
+    Value::Integer(i64::try_from(number).expect("a whole number of at most 2^63 - 1, as TOML has them"))
+}
+
+fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        None => table.get(path),
+        Some((first, rest)) => find(table.get(first)?.as_table()?, rest),
+    }
+}

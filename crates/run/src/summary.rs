@@ -1,0 +1,150 @@
+//! The results of a run in numbers.
+
+use crate::folder::RunFolder;
+use crate::recipe::Recipe;
+use crate::{Material, Result, Trained, instructions};
+use anyhow::Context;
+use negscale::Reach;
+use negscale_audit::{Audit, Measures, NoiseEstimate};
+use negscale_records::EpochRecord;
+use negscale_report::plot::RecallCurve;
+use negscale_report::{TestAccuracy, told};
+
+/// The results of a run in numbers.
+pub struct Summary {
+    /// Host and plug-in.
+    pub name: String,
+    /// The plug-in, and what became of it.
+    pub plugin: String,
+    /// Instructions that made the numbers.
+    pub instructions: Option<String>,
+    /// Accuracies on the test set.
+    pub test: TestAccuracy,
+    /// The last epoch.
+    pub last: EpochRecord,
+    /// How good the audit is, where the truth is known.
+    pub audit: Option<Measures>,
+    /// Precision by recall of its ranking, likewise.
+    pub curve: Option<RecallCurve>,
+    /// Labels held to be wrong.
+    pub flagged: usize,
+    /// All labels.
+    pub samples: usize,
+    /// Share of wrong labels, where the truth is known.
+    pub noise: Option<f64>,
+    /// True labels that the method was told.
+    pub true_labels: usize,
+    /// Seconds of training, those before a stop included.
+    pub seconds: f64,
+    /// All labels, ranked.
+    pub ranked: Audit,
+    /// How many are wrong.
+    pub estimate: Option<NoiseEstimate>,
+}
+
+/// A host with its plug-in, for people; `reach` is what that finds to do, if it is known.
+pub fn name(recipe: &Recipe, reach: Option<&Reach>) -> String {
+    match recipe.train.plugin.as_str() {
+        "none" => recipe.train.host.clone(),
+        _ => format!("{} + {}", recipe.train.host, acting(recipe, reach)),
+    }
+}
+
+/// The plug-in with what becomes of it, where that is less than its name promises.
+fn acting(recipe: &Recipe, reach: Option<&Reach>) -> String {
+    let plugin = &recipe.train.plugin;
+    reach.map_or_else(|| plugin.clone(), |reach| reach.name(plugin))
+}
+
+/// Ranks all labels.
+fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audit, Option<NoiseEstimate>)> {
+    let (verdicts, estimate) = trained.trainer.verdicts()?;
+    let audit = Audit::new(&verdicts, material.train.classes(), recipe.flag_below)?;
+    let audit = match trained.trainer.tree() {
+        Some(tree) => audit.with_distances(|given, suggested| tree.distance(given, suggested)),
+        None => audit,
+    };
+    Ok((audit, estimate))
+}
+
+/// The results in numbers.
+pub(crate) fn summarise(
+    folder: &RunFolder,
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+) -> Result<Summary> {
+    let (ranked, estimate) = rank(recipe, material, trained)?;
+    let reach = trained.trainer.reach();
+    Ok(Summary {
+        name: told(&name(recipe, reach), trained.trainer.true_labels() as u64),
+        plugin: acting(recipe, reach),
+        instructions: instructions::of(&folder.file("settings.toml"))?,
+        true_labels: trained.trainer.true_labels(),
+        test: TestAccuracy::of(&trained.records),
+        last: trained.records.last().cloned().context("no epoch was recorded: nothing was trained")?,
+        flagged: ranked.findings().iter().filter(|finding| finding.flag).count(),
+        samples: material.train.len(),
+        audit: material.train.truth().map(|truth| ranked.measure(truth)).transpose()?,
+        curve: material.train.truth().and_then(|truth| ranking(&ranked, truth)),
+        noise: material.noise_rate(),
+        seconds: trained.records.iter().map(|record| record.seconds).sum(),
+        ranked,
+        estimate,
+    })
+}
+
+impl Summary {
+    /// The last JSON object of a run.
+    pub fn json(&self, baseline: Option<&Summary>, folder: &RunFolder) -> serde_json::Value {
+        let mut object = self.figures();
+        if let Some(map) = object.as_object_mut() {
+            map.insert("run".into(), folder.stamp().into());
+            map.insert("out".into(), folder.place().display().to_string().into());
+            map.insert("baseline".into(), baseline.map_or(serde_json::Value::Null, Summary::figures));
+        }
+        object
+    }
+
+    /// Estimated share of wrong labels.
+    pub fn noise_estimated(&self) -> Option<f64> {
+        self.estimate.as_ref().map(|estimate| estimate.rate).or(self.last.noise_estimate)
+    }
+
+    fn figures(&self) -> serde_json::Value {
+        let audit = self.audit.unwrap_or_default();
+        serde_json::json!({
+            "method": self.name,
+            "plugin": self.plugin,
+            "instructions": self.instructions,
+            "test_last": self.test.last.map(|t| t.1),
+            "test_last10": self.test.last_10.map(|t| t.1),
+            "test_best_by_validation": self.test.best_by_validation.map(|t| t.1),
+            "test_best": self.test.best.map(|t| t.1),
+            "fit_clean": self.last.fit_clean,
+            "fit_wrong_given": self.last.fit_wrong_given,
+            "fit_wrong_true": self.last.fit_wrong_true,
+            "noise_achieved": self.noise,
+            "noise_estimated": self.noise_estimated(),
+            "noise_interval": self.estimate.as_ref().map(|estimate| estimate.interval),
+            "audit_average_precision": audit.average_precision,
+            "audit_precision": self.curve.as_ref().map(RecallCurve::twentieths),
+            "audit_flag_precision": audit.flag_precision,
+            "audit_flag_recall": audit.flag_recall,
+            "audit_suggestion_accuracy": audit.suggestion_accuracy,
+            "flagged": self.flagged,
+            "true_labels": (self.true_labels > 0).then_some(self.true_labels),
+            "samples": self.samples,
+            "epochs": self.last.epoch,
+            "seconds": self.seconds,
+        })
+    }
+}
+
+/// How well the order of the list finds wrong labels.
+fn ranking(audit: &Audit, truth: &[u32]) -> Option<RecallCurve> {
+    let findings = audit.findings();
+    let scores: Vec<f64> = findings.iter().map(|finding| -(finding.group as f64)).collect();
+    let is_wrong: Vec<bool> = findings.iter().map(|f| f.verdict.given != truth[f.index]).collect();
+    RecallCurve::of("as in audit.csv", &scores, &is_wrong)
+}

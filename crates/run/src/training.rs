@@ -1,0 +1,304 @@
+//! A run from data to files: trains, resumes, and leaves model, wrong labels, report and results in a folder.
+//!
+//! Calling the same run again resumes where it stopped, to the same bits on CPUs with the same instructions; a finished run is only
+//! read.
+
+use crate::csv_rows::write_row;
+use crate::error::bail;
+use crate::folder::{self, RunFolder};
+use crate::recipe::Recipe;
+use crate::summary::Summary;
+use crate::{Material, Result, Stop, Watch, instructions, products, table};
+use anyhow::Context;
+use negscale_data::Splits;
+use negscale_methods::trainer::{Outcome, Task, Trainer};
+use negscale_nets::model::Preparation;
+use negscale_records::EpochRecord;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The file of results of every run.
+pub const RESULTS: &str = "results.json";
+
+/// What stays of a finished run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// Everything: model, ledger, audit, report, events.
+    #[default]
+    All,
+    /// Settings, metrics, tree and results only; the others are not even written.
+    Results,
+}
+
+/// How a run is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunOptions {
+    /// Start over, even if the folder holds a run that could be resumed.
+    pub fresh: bool,
+    /// What stays when it is finished.
+    pub keep: Keep,
+    /// A checkpoint is saved after the first epoch that ends this long after the last; zero: after every epoch.
+    pub checkpoint_every: Duration,
+}
+
+/// What came of training.
+pub struct Trained {
+    /// The trainer, at its end.
+    pub trainer: Trainer,
+    /// A record of every epoch.
+    pub records: Vec<EpochRecord>,
+}
+
+/// A command that trains: what it leaves, and what people are pointed to.
+#[derive(Debug)]
+pub struct Command {
+    /// As it is written.
+    pub name: &'static str,
+    /// The file with its results.
+    pub results: &'static str,
+    /// Files that people are pointed to, and what is in them.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+/// `negscale train`.
+pub const TRAIN: Command = Command {
+    name: "train",
+    results: RESULTS,
+    files: &[("report", "report.html"), ("labels", "audit.csv"), ("model", "model.safetensors")],
+};
+
+/// A run that is over, its files written.
+pub struct Done {
+    /// Its settings.
+    pub recipe: Recipe,
+    /// Its data.
+    pub material: Material,
+    /// Where it is.
+    pub folder: RunFolder,
+    /// The trainer and its records.
+    pub trained: Trained,
+    /// Its results.
+    pub summary: Summary,
+    /// Those of the baseline, if one was trained.
+    pub baseline: Option<Summary>,
+}
+
+/// What there is to show of a finished run, whether it was finished now or before.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// The content of its file of results.
+    pub results: serde_json::Value,
+    /// An account for people.
+    pub words: String,
+    /// Where it is.
+    pub place: PathBuf,
+}
+
+/// Trains with these settings on this data, and leaves everything in a folder: `out`, or one below `runs` named by what the run
+/// is.
+///
+/// `watch` is told what goes on (`&mut ()` for nobody), and `stop` ends the run in good order.
+///
+/// # Errors
+/// Settings or data that do not fit, a folder that holds something else, a full disk; [`Error::Stopped`](crate::Error::Stopped) after a stop.
+pub fn train(
+    recipe: Recipe,
+    splits: Splits,
+    out: Option<PathBuf>,
+    options: RunOptions,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<Finished> {
+    carry_out(&TRAIN, recipe, splits, out, options, watch, stop, |done| {
+        Ok(table::render(&done.summary, done.baseline.as_ref()))
+    })
+}
+
+/// Trains to the end, unless that was done before. `describe` writes what the command adds to a run's files, and gives the
+/// account for people.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn carry_out(
+    command: &'static Command,
+    recipe: Recipe,
+    splits: Splits,
+    out: Option<PathBuf>,
+    options: RunOptions,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+    describe: impl FnOnce(&Done) -> Result<String> + Send,
+) -> Result<Finished> {
+    let place = out.unwrap_or_else(|| folder::default_place(&recipe));
+    folder::keep_apart(&place, &recipe.data.own_files())?;
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
+    let pool = pool.context("cannot start threads")?;
+    // Inside the pool: then a parallel step wakes the other threads only.
+    pool.install(|| {
+        let material = Material::prepare(&recipe, splits, preparation)?;
+        // Before there is a folder: a plug-in that could do nothing is refused.
+        let reach = recipe.reach(material.train.classes())?;
+        let folder = RunFolder::open(command.name, &place, &recipe, &material, options.fresh)?;
+        watch.open(&recipe, reach.as_ref(), &material, &folder);
+        let words = match finished_before(command, &folder, options.keep)? {
+            Some(words) => {
+                watch.complete(recipe.train.epochs);
+                words
+            }
+            None => {
+                let done = train_all(recipe, material, folder, options, watch, stop)?;
+                watch.clear();
+                let words = describe(&done)?;
+                done.folder.finish(&words)?;
+                if options.keep == Keep::Results {
+                    done.folder.slim()?;
+                }
+                words
+            }
+        };
+        Ok(Finished { results: read_results(&place, command)?, words, place })
+    })
+}
+
+/// What was printed when the run was finished, if it is.
+fn finished_before(command: &Command, folder: &RunFolder, keep: Keep) -> Result<Option<String>> {
+    let products = if keep == Keep::All { &folder::PRODUCTS[..] } else { &[] };
+    let words = folder.finished(command.results, products)?;
+    if words.is_some() {
+        // It may have been stopped between its last file and this.
+        folder.remove_checkpoints()?;
+        if keep == Keep::Results {
+            folder.slim()?;
+        }
+    }
+    Ok(words)
+}
+
+/// The file of results, which knows where it is now.
+fn read_results(place: &Path, command: &Command) -> Result<serde_json::Value> {
+    let path = place.join(command.results);
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut results: serde_json::Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is damaged; --fresh trains the run again", path.display()))?;
+    results["out"] = place.display().to_string().into();
+    Ok(results)
+}
+
+fn train_all(
+    recipe: Recipe,
+    material: Material,
+    folder: RunFolder,
+    options: RunOptions,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<Done> {
+    let keep = options.keep;
+    write_left_out(&folder, &material.splits)?;
+    let trained = train_one(&recipe, &material, &folder, options, watch, stop)?;
+    let summary = products::write_all(&folder, &recipe, &material, &trained, keep)?;
+    let baseline = match recipe.of_baseline() {
+        Some(baseline) => {
+            let place = folder.file(folder::BASELINE);
+            let within = RunFolder::open(folder.verb, &place, &baseline, &material, false)?;
+            watch.begin_baseline(&baseline);
+            let trained = train_one(&baseline, &material, &within, options, watch, stop)?;
+            let summary = products::write_all(&within, &baseline, &material, &trained, keep)?;
+            if keep == Keep::Results {
+                within.slim()?;
+            }
+            Some(summary)
+        }
+        None => None,
+    };
+    if baseline.is_some() {
+        if keep == Keep::All {
+            products::write_report(&folder, &material, &trained, &summary, baseline.as_ref())?;
+        }
+        products::write_results(&folder, &summary, baseline.as_ref())?;
+    }
+    Ok(Done { recipe, material, folder, trained, summary, baseline })
+}
+
+/// Lists the items that were left out because they cannot be read.
+fn write_left_out(folder: &RunFolder, splits: &Splits) -> Result<()> {
+    if splits.left_out.is_empty() {
+        return Ok(());
+    }
+    let mut table = csv::Writer::from_writer(Vec::new());
+    write_row(&mut table, ["path", "reason"])?;
+    for failure in &splits.left_out {
+        write_row(&mut table, [&failure.place(), &failure.reason])?;
+    }
+    let bytes = table.into_inner().context("cannot list what was left out")?;
+    folder::write(&folder.file("skipped.csv"), &bytes)
+}
+
+/// Says which pairs the plug-in finds, if that is known by now; whether it is.
+fn tell_pairs(watch: &mut dyn Watch, trainer: &Trainer) -> bool {
+    trainer.reach().inspect(|reach| watch.pairs(reach)).is_some()
+}
+
+/// Trains one run to its end, or to where it is told to stop.
+fn train_one(
+    recipe: &Recipe,
+    material: &Material,
+    folder: &RunFolder,
+    options: RunOptions,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<Trained> {
+    let task = Task {
+        train: material.train.clone(),
+        test: material.splits.test.clone(),
+        second_test: material.splits.second_test.clone(),
+        preparation: material.preparation.clone(),
+        tree: recipe.data.tree_for(material.train.classes())?,
+        noise: recipe.data.noise.clone(),
+    };
+    let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
+    let (mut trainer, mut notes) = folder.restore(make)?;
+    if !trainer.is_finished() {
+        notes.extend(instructions::enter(&folder.file("settings.toml"), trainer.batches_done() > 0)?);
+    }
+    notes.iter().for_each(|note| watch.note(note));
+    let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
+    trainer.set_stop_flag(stop.flag());
+    watch.begin(&trainer, &records);
+    let mut is_told = tell_pairs(watch, &trainer);
+    let mut saved = Instant::now();
+    while !trainer.is_finished() {
+        match trainer.epoch(|progress| watch.batch(&progress))? {
+            Outcome::Finished(record) => {
+                folder.keep(journal.append(&record), &trainer)?;
+                // A run that goes on from an older checkpoint writes the records since then again, the same ones.
+                let is_due = match trainer.is_finished() {
+                    true => options.keep == Keep::All,
+                    false => saved.elapsed() >= options.checkpoint_every || stop.is_asked(),
+                };
+                if is_due {
+                    folder.keep(folder.save(&trainer), &trainer)?;
+                    saved = Instant::now();
+                }
+                records.push(*record);
+                if options.keep == Keep::All {
+                    folder.keep(folder.write_events(&records), &trainer)?;
+                }
+                watch.epoch(&records)?;
+                // A tree that is learnt grows with the first epoch.
+                is_told = is_told || tell_pairs(watch, &trainer);
+            }
+            Outcome::Stopped => folder.keep(folder.save(&trainer), &trainer)?,
+        }
+        if !trainer.is_finished() {
+            stop.check()?;
+        }
+    }
+    if records.len() != recipe.train.epochs {
+        bail!(
+            "{}: {} records for {} epochs; start again with --fresh",
+            folder.place().display(),
+            records.len(),
+            recipe.train.epochs
+        );
+    }
+    Ok(Trained { trainer, records })
+}
