@@ -57,7 +57,11 @@ fn acting(recipe: &Recipe, reach: Option<&Reach>) -> String {
 }
 
 /// Ranks all labels.
-fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audit, Option<NoiseEstimate>)> {
+pub(crate) fn rank(
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+) -> Result<(Audit, Option<NoiseEstimate>)> {
     let (verdicts, estimate) = trained.trainer.verdicts()?;
     let audit = Audit::new(&verdicts, material.train.classes(), recipe.flag_below)?;
     let audit = match trained.trainer.tree() {

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::{Material, Result, Stop, Watch, instructions, products, table};
 use anyhow::Context;
 use negscale_data::Splits;
-use negscale_methods::trainer::{Outcome, Task, Trainer};
+use negscale_methods::trainer::{Outcome, Trainer};
 use negscale_nets::model::Preparation;
 use negscale_records::EpochRecord;
 use std::path::{Path, PathBuf};
@@ -246,14 +246,7 @@ fn train_one(
     watch: &mut dyn Watch,
     stop: &Stop,
 ) -> Result<Trained> {
-    let task = Task {
-        train: material.train.clone(),
-        test: material.splits.test.clone(),
-        second_test: material.splits.second_test.clone(),
-        preparation: material.preparation.clone(),
-        tree: recipe.data.tree_for(material.train.classes())?,
-        noise: recipe.data.noise.clone(),
-    };
+    let task = material.task(recipe)?;
     let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
     let (mut trainer, mut notes) = folder.restore(make)?;
     if !trainer.is_finished() {
