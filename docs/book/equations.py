@@ -11,7 +11,7 @@ import sys
 
 SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "epsilon": "ε", "eta": "η", "theta": "θ", "lambda": "λ", "mu": "μ", "nu": "ν",
-    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "Gamma": "Γ", "ell": "ℓ",
+    "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "Gamma": "Γ", "Lambda": "Λ", "ell": "ℓ",
 }
 OPERATORS = {
     "in": "∈", "ge": "≥", "le": "≤", "ne": "≠", "approx": "≈", "sim": "∼", "propto": "∝", "leftarrow": "←", "to": "→", "times": "×", "cdot": "·",
@@ -143,7 +143,7 @@ class Equation:
             return f"<mi>{BLACKBOARD[self.words()]}</mi>", False
         if name in ("big", "Big"):
             sign = self.next().lstrip("\\")
-            size = "1.2em" if name == "big" else "1.6em"
+            size = "1.2em" if name == "big" else "2em"
             return operator(FENCES[sign], stretchy="true", minsize=size, maxsize=size, lspace="0", rspace="0"), False
         raise ValueError(f"uses {token}, which equations.py does not know")
 
