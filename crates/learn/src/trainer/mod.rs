@@ -47,6 +47,7 @@ pub use scene::Scene;
 pub use settings::{TrainSettings, devices, open_device};
 pub use task::{Task, Tree};
 pub use team::Team;
+pub(crate) use tensor::to_samples;
 
 use crate::audit::{Latent, NoiseEstimate};
 use crate::hosts::{self, Card, Epoch, Facts, Host, Judges, Kind, KnownNoise, Plan};
@@ -175,9 +176,12 @@ impl Trainer {
         }
         let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
         let team = Team::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
-        let held_out = held_out.map(shown).transpose()?;
+        // One set of threads reads for the whole run.
+        let beside = |set| Ok::<_, Error>(shown(set)?.with_threads_of(&train));
+        let probe = probe.map(|probe| probe.with_threads_of(&train));
+        let held_out = held_out.map(beside).transpose()?;
         let tests = test.into_iter().chain(second_test);
-        let tests = tests.map(|test| shown(task::all(test))).collect::<Result<Vec<_>>>()?;
+        let tests = tests.map(|test| beside(task::all(test))).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             card,
             classes,

@@ -130,8 +130,9 @@ pub(crate) fn scan(
         if stop.load(Relaxed) {
             return Err(Error::Interrupted);
         }
-        let batch = batch?;
-        let samples = to_samples(&batch.views[0], batch.len(), &shape, device);
+        let mut batch = batch?;
+        let view = batch.views.swap_remove(0);
+        let samples = to_samples(view, batch.len(), &shape, device);
         let out = net.forward(samples, &Pass::evaluate())?;
         scan.logits.extend(values(out.logits)?);
         if with_features {
