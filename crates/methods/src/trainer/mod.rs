@@ -169,9 +169,12 @@ impl Trainer {
         }
         let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
         let networks = Networks::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
-        let held_out = held_out.map(shown).transpose()?;
+        // One set of threads reads for the whole run.
+        let beside = |set| Ok::<_, Error>(shown(set)?.with_threads_of(&train));
+        let probe = probe.map(|probe| probe.with_threads_of(&train));
+        let held_out = held_out.map(beside).transpose()?;
         let tests = test.into_iter().chain(second_test);
-        let tests = tests.map(|test| shown(task::all(test))).collect::<Result<Vec<_>>>()?;
+        let tests = tests.map(|test| beside(task::all(test))).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             card,
             classes,
