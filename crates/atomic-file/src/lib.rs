@@ -18,6 +18,11 @@
 //!
 //! The new file is a new file: a link in its place is replaced, not followed, and permissions are those of any new file.
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod folder;
 
 pub use folder::{MARKER, OwnFolder};

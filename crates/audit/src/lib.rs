@@ -10,6 +10,11 @@
 //! | [`Verdict`], [`Audit`] | one label's verdict; all labels ranked, most suspicious first |
 //! | [`gmm`] | a mixture of two Gaussians over losses |
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod correction;
 mod error;
 mod estimate;

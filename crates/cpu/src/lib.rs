@@ -5,6 +5,11 @@
 //! Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves, so numbers may differ in their last
 //! bits between CPUs whatever the variable says; [`instructions`] is what to compare.
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 

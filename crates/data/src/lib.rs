@@ -4,6 +4,11 @@
 //! network sees; the loader makes batches of them. Every random choice is a function of (seed, purpose, epoch, sample), see
 //! [`draw`], so that order, threads and resuming change nothing.
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod array;
 pub mod block;
 pub mod catalogue;

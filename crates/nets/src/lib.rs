@@ -7,6 +7,11 @@
 //! | [`scan`](mod@scan) | a network run over a whole dataset |
 //! | [`model`] | a trained model as one file, its predictions and its accuracy |
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod ema;
 mod error;
 pub mod model;

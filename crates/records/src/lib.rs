@@ -7,6 +7,11 @@
 //! | [`cells`] | text that is safe to open in a spreadsheet |
 //! | [`nearest()`] | which name was probably meant |
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 pub mod cells;
 mod epoch;
 mod nearest;

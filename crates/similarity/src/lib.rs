@@ -26,6 +26,11 @@
 //!
 //! Results do not depend on the number of threads.
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod analysis;
 pub mod change;
 mod error;
