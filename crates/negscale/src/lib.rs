@@ -18,16 +18,17 @@
 #[cfg(feature = "burn")]
 pub mod burn;
 pub mod centre;
+mod coverage;
 pub mod dcsa;
 mod error;
+mod evaluation;
 mod features;
-pub mod literal;
+mod labels;
 pub mod pairs;
 mod plugin;
 mod product;
-mod reach;
 mod real;
-mod record;
+pub mod reference;
 mod rows;
 mod settings;
 pub mod snop;
@@ -35,10 +36,11 @@ pub mod taxonomy;
 mod threads;
 
 pub use centre::ClassMeans;
+pub use coverage::PairCoverage;
 pub use error::{Error, Result};
+pub use evaluation::{Evaluation, PairLists, TermState, Terms};
+pub use labels::BatchLabels;
 pub use plugin::{NegScale, Workspace};
-pub use reach::{Reach, TermReach};
 pub use real::Real;
-pub use record::{Evaluation, PairLists, Tap, TermState, Terms};
 pub use settings::{Centre, PairSource, Reduction, Settings, Targets};
 pub use taxonomy::Taxonomy;

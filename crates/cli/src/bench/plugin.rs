@@ -3,7 +3,7 @@
 use crate::meter::peak_bytes;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace, literal};
+use negscale::{BatchLabels, NegScale, Settings, Taxonomy, Workspace, reference};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -76,8 +76,8 @@ impl Case {
         }
     }
 
-    fn tap(&self) -> Tap<'_, f32> {
-        Tap::new(&self.labels, &self.confidence)
+    fn labelled(&self) -> BatchLabels<'_, f32> {
+        BatchLabels::new(&self.labels, &self.confidence)
     }
 }
 
@@ -124,21 +124,22 @@ fn plugin_for(classes: usize) -> Result<NegScale> {
 fn closed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {
     // A tiny batch first: start-up of threads and of the matrix product is not the case's cost.
     let tiny = Case::new(64, 64, case.classes);
-    plugin.from_features(&tiny.features, tiny.dim, &tiny.tap(), &mut Workspace::new())?;
+    plugin.loss_and_gradient(&tiny.features, tiny.dim, &tiny.labelled(), &mut Workspace::new())?;
     let mut workspace = Workspace::new();
     let (first, extra_bytes) = peak_bytes(|| {
-        plugin.from_features(&case.features, case.dim, &case.tap(), &mut workspace).map(|_| ())
+        plugin.loss_and_gradient(&case.features, case.dim, &case.labelled(), &mut workspace).map(|_| ())
     });
     first?;
     let milliseconds = median_milliseconds(seconds, || {
-        let result = plugin.from_features(black_box(&case.features), case.dim, &case.tap(), &mut workspace);
+        let result =
+            plugin.loss_and_gradient(black_box(&case.features), case.dim, &case.labelled(), &mut workspace);
         result.map(|r| r.value)
     })?;
     Ok(Cost { milliseconds, extra_bytes })
 }
 
 fn printed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {
-    let run = || literal::evaluate(plugin, black_box(&case.features), case.dim, &case.tap());
+    let run = || reference::loss_and_gradient(plugin, black_box(&case.features), case.dim, &case.labelled());
     let (first, extra_bytes) = peak_bytes(|| run().map(|_| ()));
     first?;
     Ok(Cost { milliseconds: median_milliseconds(seconds, || run().map(|r| r.value))?, extra_bytes })
@@ -146,9 +147,9 @@ fn printed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {
 
 /// Why a literal case is left out, if it is.
 fn too_much(plugin: &NegScale, case: &Case, arguments: &Arguments) -> Result<Option<String>> {
-    let pairs = plugin.pairs(&case.tap())?;
+    let pairs = plugin.pairs(&case.labelled())?;
     let (p, q) = (pairs.unrelated.len(), pairs.related.len());
-    let gib = literal::bytes::<f32>(p, case.dim) as f64 / (1u64 << 30) as f64;
+    let gib = reference::bytes_needed::<f32>(p, case.dim) as f64 / (1u64 << 30) as f64;
     // Two products of P d^2 and Q P maxima, at rates of an ordinary core.
     let expected = 4.0 * p as f64 * (case.dim * case.dim) as f64 / 5e10 + 2.0 * p as f64 * q as f64 / 5e8;
     Ok(if gib > arguments.max_gib {

@@ -3,7 +3,7 @@
 use super::folder::{Folder, hardware, version, write};
 use super::{Keep, Material, Trained, clock, instructions};
 use anyhow::{Context, Result};
-use negscale::Reach;
+use negscale::PairCoverage;
 use negscale_data::{Dataset, Items};
 use negscale_learn::audit::{Audit, Cells, Finding, Measures, NoiseEstimate};
 use negscale_learn::recipe::Recipe;
@@ -49,18 +49,18 @@ pub struct Summary {
     pub estimate: Option<NoiseEstimate>,
 }
 
-/// A host with its plug-in, for people; `reach` is what that finds to do, if it is known.
-pub fn name(recipe: &Recipe, reach: Option<&Reach>) -> String {
+/// A host with its plug-in, for people; `coverage` is which pairs that finds, if it is known.
+pub fn name(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
     match recipe.train.plugin.as_str() {
         "none" => recipe.train.host.clone(),
-        _ => format!("{} + {}", recipe.train.host, acting(recipe, reach)),
+        _ => format!("{} + {}", recipe.train.host, acting(recipe, coverage)),
     }
 }
 
 /// The plug-in with what becomes of it, where that is less than its name promises.
-fn acting(recipe: &Recipe, reach: Option<&Reach>) -> String {
+fn acting(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
     let plugin = &recipe.train.plugin;
-    reach.map_or_else(|| plugin.clone(), |reach| reach.name(plugin))
+    coverage.map_or_else(|| plugin.clone(), |coverage| coverage.qualified_name(plugin))
 }
 
 /// Share of labels that differ from the truth.
@@ -79,10 +79,10 @@ fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audi
 /// The results in numbers.
 fn summarise(folder: &Folder, recipe: &Recipe, material: &Material, trained: &Trained) -> Result<Summary> {
     let (ranked, estimate) = rank(recipe, material, trained)?;
-    let reach = trained.trainer.reach();
+    let coverage = trained.trainer.pair_coverage();
     Ok(Summary {
-        name: told(&name(recipe, reach), trained.trainer.true_labels() as u64),
-        plugin: acting(recipe, reach),
+        name: told(&name(recipe, coverage), trained.trainer.true_labels() as u64),
+        plugin: acting(recipe, coverage),
         instructions: instructions::of(&folder.file("settings.toml"))?,
         true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),
@@ -182,7 +182,7 @@ fn write_products(
         Cells::Guarded,
     )?;
     let about = BTreeMap::from([
-        ("method".to_owned(), name(recipe, trainer.reach())),
+        ("method".to_owned(), name(recipe, trainer.pair_coverage())),
         ("data".to_owned(), recipe.data.data.clone()),
         ("noise".to_owned(), recipe.data.noise.to_string()),
         ("version".to_owned(), version()),

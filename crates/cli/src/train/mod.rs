@@ -197,10 +197,10 @@ pub(crate) fn carry_out(job: Job, describe: impl FnOnce(&Done) -> Result<String>
     pool.install(|| {
         let material = prepare(&recipe, splits, preparation)?;
         // Before there is a folder: a plug-in that could do nothing is refused.
-        let reach = recipe.reach(material.train.classes())?;
+        let coverage = recipe.pair_coverage(material.train.classes())?;
         let folder = Folder::open(verb.name, &place, &recipe, &material, habits.fresh)?;
         let screen = Screen::new(look);
-        screen.open(&recipe, reach.as_ref(), &material, &folder);
+        screen.open(&recipe, coverage.as_ref(), &material, &folder);
         let words = match finished_before(verb, &folder, habits.keep)? {
             Some(words) => {
                 screen.complete(recipe.train.epochs);

@@ -5,7 +5,7 @@ use super::folder::Folder;
 use super::{Material, clock};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use negscale::Reach;
+use negscale::PairCoverage;
 use negscale_learn::recipe::Recipe;
 use negscale_learn::trainer::{Progress, Trainer};
 use negscale_report::EpochRecord;
@@ -63,11 +63,17 @@ impl Screen {
     }
 
     /// Says what is about to be done.
-    pub fn open(&self, recipe: &Recipe, reach: Option<&Reach>, material: &Material, folder: &Folder) {
+    pub fn open(
+        &self,
+        recipe: &Recipe,
+        coverage: Option<&PairCoverage>,
+        material: &Material,
+        folder: &Folder,
+    ) {
         let train = &recipe.train;
         self.line(&format!(
             "{} on {}: {} samples, {} classes, {} for {} epochs",
-            name(recipe, reach),
+            name(recipe, coverage),
             material.train.name(),
             material.train.len(),
             material.train.classes().len(),
@@ -95,10 +101,10 @@ impl Screen {
     /// Says which pairs of classes the plug-in finds, and aloud what it cannot do for want of them; whether there is anything to
     /// say by now.
     pub fn pairs(&self, trainer: &Trainer) -> bool {
-        let Some(reach) = trainer.reach() else { return false };
-        self.line(&format!("plug-in: {reach}"));
+        let Some(coverage) = trainer.pair_coverage() else { return false };
+        self.line(&format!("plug-in: {coverage}"));
         if self.look != Look::Quiet {
-            for warning in reach.warnings() {
+            for warning in coverage.warnings() {
                 self.bar.suspend(|| eprintln!("warning: {warning}"));
             }
         }

@@ -43,7 +43,7 @@ pub use value::Expected;
 
 use crate::trainer::TrainSettings;
 use crate::{Result, plugins};
-use negscale::Reach;
+use negscale::PairCoverage;
 
 /// The data that is used unless told otherwise; it is inside the program.
 pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
@@ -79,12 +79,12 @@ pub struct Recipe {
 impl Recipe {
     /// What the plug-in will find to do in the class tree of data with these classes; unknown without a plug-in, or while the tree
     /// has yet to grow. A plug-in that could never act is an error.
-    pub fn reach(&self, classes: &[String]) -> Result<Option<Reach>> {
+    pub fn pair_coverage(&self, classes: &[String]) -> Result<Option<PairCoverage>> {
         let card = plugins::card(&self.train.plugin)?;
         if !card.attaches() {
             return Ok(None);
         }
-        card.reach(&self.train.plugin_settings, &self.data.tree_for(classes)?)
+        card.pair_coverage(&self.train.plugin_settings, &self.data.tree_for(classes)?)
     }
 
     /// The run to compare with, if there is one: the baseline alone, with its own settings, on the same data with the same
