@@ -136,9 +136,9 @@ pub(crate) fn carry_out(
     pool.install(|| {
         let material = Material::prepare(&recipe, splits, preparation)?;
         // Before there is a folder: a plug-in that could do nothing is refused.
-        let reach = recipe.reach(material.train.classes())?;
+        let coverage = recipe.pair_coverage(material.train.classes())?;
         let folder = RunFolder::open(command.name, &place, &recipe, &material, options.fresh)?;
-        watch.open(&recipe, reach.as_ref(), &material, &folder);
+        watch.open(&recipe, coverage.as_ref(), &material, &folder);
         let words = match finished_before(command, &folder, options.keep)? {
             Some(words) => {
                 watch.complete(recipe.train.epochs);
@@ -234,7 +234,7 @@ fn write_left_out(folder: &RunFolder, splits: &Splits) -> Result<()> {
 
 /// Says which pairs the plug-in finds, if that is known by now; whether it is.
 fn tell_pairs(watch: &mut dyn Watch, trainer: &Trainer) -> bool {
-    trainer.reach().inspect(|reach| watch.pairs(reach)).is_some()
+    trainer.pair_coverage().inspect(|coverage| watch.pairs(coverage)).is_some()
 }
 
 /// Trains one run to its end, or to where it is told to stop.

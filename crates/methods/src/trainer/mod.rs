@@ -48,7 +48,7 @@ use crate::plugins::{self, Plugin};
 use crate::{Error, Result};
 use burn::module::Module;
 use burn::tensor::Device;
-use negscale::{Reach, Taxonomy};
+use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::Ledger;
 use negscale_audit::{Latent, NoiseEstimate, Verdict};
 use negscale_nets::model::{Model, Preparation};
@@ -160,7 +160,7 @@ impl Trainer {
         };
         let host = (card.build)(&settings.host_settings, &facts)?;
         let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
-        plugins::card(&settings.plugin)?.reach(&settings.plugin_settings, &tree)?;
+        plugins::card(&settings.plugin)?.pair_coverage(&settings.plugin_settings, &tree)?;
         if let Some(problem) = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host)) {
             return Err(Error::Settings { place: format!("of plug-in `{}`", settings.plugin), problem });
         }
@@ -232,8 +232,8 @@ impl Trainer {
     }
 
     /// What the plug-in finds to do in the class tree, if there are both by now.
-    pub fn reach(&self) -> Option<&Reach> {
-        self.plugin.as_ref()?.reach()
+    pub fn pair_coverage(&self) -> Option<&PairCoverage> {
+        self.plugin.as_ref()?.pair_coverage()
     }
 
     /// How many true labels the method was handed: none but for those that cannot do without.

@@ -1,29 +1,8 @@
-//! What goes into the plug-in besides features, and what it reports.
-
-/// What a training step hands to the plug-in besides features.
-#[derive(Debug, Clone, Copy)]
-pub struct Tap<'a, T> {
-    /// Labels as given, one per sample.
-    pub labels: &'a [usize],
-    /// Softmax probability of the predicted class, one per sample; a constant of the gradient.
-    pub confidence: &'a [T],
-    /// Labels that the host believes; needed with `targets = "refurbished"`.
-    pub refurbished: Option<&'a [usize]>,
-    /// Whether the host is still warming up.
-    pub warming_up: bool,
-    /// Number of the batch; decides the draw of random pairs.
-    pub batch: u64,
-}
-
-impl<'a, T> Tap<'a, T> {
-    /// Labels and confidences; everything else at rest.
-    pub fn new(labels: &'a [usize], confidence: &'a [T]) -> Self {
-        Self { labels, confidence, refurbished: None, warming_up: false, batch: 0 }
-    }
-}
+//! What the plug-in reports: value, gradient, and what the value is made of.
 
 /// The pairs of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PairLists {
     /// $P_{neg}$.
     pub unrelated: Vec<(usize, usize)>,
@@ -34,10 +13,11 @@ pub struct PairLists {
 /// Why a term has the value it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum TermState {
     /// Computed.
     Active,
-    /// Zero: the batch holds no pair that the term speaks of.
+    /// Zero: there is no pair that the term is about.
     NoPairs,
     /// Zero: switched off, or weight 0.
     Off,
@@ -47,6 +27,7 @@ pub enum TermState {
 
 /// Record of one evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Terms {
     /// SNOP's global term, reduced, without weights.
     pub global: f64,
@@ -72,11 +53,13 @@ pub struct Terms {
 
 /// Value and gradient. The gradient lives in the workspace until its next use.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Evaluation<'w, T> {
     /// $\lambda(\text{global} + \text{local}) + \mu\,\text{dcsa}$.
     pub value: f64,
     /// What the value is made of.
     pub terms: Terms,
-    /// From [`NegScale::phi`](crate::NegScale::phi): $\Gamma$, B x B. From [`NegScale::from_features`](crate::NegScale::from_features): gradient of the features, B x d.
+    /// From [`loss_and_gradient`](crate::NegScale::loss_and_gradient): gradient of the features, B x d. From
+    /// [`loss_and_gradient_from_cosines`](crate::NegScale::loss_and_gradient_from_cosines): $\Gamma$, B x B.
     pub gradient: &'w [T],
 }

@@ -1,16 +1,17 @@
 //! The paper's formulas as printed, with a list of pairs and the d x P matrix of directions.
 //!
-//! For comparison only, in speed and in value: [`NegScale::from_features`] gives the same numbers for a small part of the
+//! For comparison only, in speed and in value: [`NegScale::loss_and_gradient`] gives the same numbers for a small part of the
 //! time and memory. Supports what the paper prints; `delta_gradient`, `rectify` and `centre` are not part of it and are refused.
 
 use crate::product::{View, product};
 use crate::real::dot;
 use crate::threads::Threads;
-use crate::{Centre, Error, NegScale, Real, Reduction, Result, Tap, TermState, Terms};
+use crate::{BatchLabels, Centre, Error, NegScale, Real, Reduction, Result, TermState, Terms};
 
 /// Value, record and gradient of the raw features.
 #[derive(Debug, Clone)]
-pub struct Literal<T> {
+#[non_exhaustive]
+pub struct LossAndGradient<T> {
     /// $\lambda(\text{global} + \text{local}) + \mu\,\text{dcsa}$.
     pub value: f64,
     /// What the value is made of.
@@ -19,28 +20,39 @@ pub struct Literal<T> {
     pub gradient: Vec<T>,
 }
 
-/// Bytes that [`evaluate`] needs for a batch with `p` unrelated pairs, nearly all of them for the directions and their
+/// Bytes that [`loss_and_gradient`] needs for a batch with `p` unrelated pairs, nearly all of them for the directions and their
 /// gradient.
-pub fn bytes<T>(p: usize, dim: usize) -> usize {
+pub fn bytes_needed<T>(p: usize, dim: usize) -> usize {
     (2 * p * dim + dim * dim) * size_of::<T>()
 }
 
-/// The loss and its gradient, literally.
-pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Tap<T>) -> Result<Literal<T>> {
+/// The loss and its gradient, as printed.
+pub fn loss_and_gradient<T: Real>(
+    plugin: &NegScale,
+    features: &[T],
+    dim: usize,
+    batch: &BatchLabels<T>,
+) -> Result<LossAndGradient<T>> {
     let s = plugin.settings();
     if s.delta_gradient || s.rectify || s.centre != Centre::None {
-        let requirement = "the literal form has no delta_gradient, rectify or centre; use from_features";
+        let requirement =
+            "the printed formulas have no delta_gradient, rectify or centre; use NegScale::loss_and_gradient";
         return Err(Error::Setting {
             name: "delta_gradient, rectify, centre",
             value: "set".into(),
             requirement,
         });
     }
-    if dim == 0 || features.len() != tap.labels.len() * dim {
-        let why = format!("{} labels times dimension {dim}, which must not be 0", tap.labels.len());
-        return Err(Error::Size { what: "features", got: features.len(), need: tap.labels.len() * dim, why });
+    if dim == 0 || features.len() != batch.labels.len() * dim {
+        let why = format!("{} labels times dimension {dim}, which must not be 0", batch.labels.len());
+        return Err(Error::Size {
+            what: "features",
+            got: features.len(),
+            need: batch.labels.len() * dim,
+            why,
+        });
     }
-    let pairs = plugin.pairs(tap)?;
+    let pairs = plugin.pairs(batch)?;
     let (p, q) = (pairs.unrelated.len(), pairs.related.len());
     let two = T::of(2.0);
     let lengths: Vec<T> = features.chunks(dim).map(|f| T::of(dot(f, f).sqrt())).collect();
@@ -94,7 +106,7 @@ pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Ta
     if snop && s.local > 0.0 {
         let scale = T::of(s.lambda * s.local / unrelated) * two;
         for &(i, j) in &pairs.unrelated {
-            let weight = (T::ONE - tap.confidence[i]) * (T::ONE - tap.confidence[j]);
+            let weight = (T::ONE - batch.confidence[i]) * (T::ONE - batch.confidence[j]);
             let g = cosine(i, j);
             local += (weight * g * g).wide();
             add(i, scale * weight * g, row(j));
@@ -143,5 +155,9 @@ pub fn evaluate<T: Real>(plugin: &NegScale, features: &[T], dim: usize, tap: &Ta
         identical_pairs: 0,
         zero_features: 0,
     };
-    Ok(Literal { value: s.lambda * (s.global * global + s.local * local) + s.mu * dcsa, terms, gradient })
+    Ok(LossAndGradient {
+        value: s.lambda * (s.global * global + s.local * local) + s.mu * dcsa,
+        terms,
+        gradient,
+    })
 }
