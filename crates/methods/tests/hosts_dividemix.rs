@@ -11,7 +11,7 @@ use negscale_methods::hosts::{card, dividemix, rankmatch};
 use negscale_methods::kit::loss::{one_hot, prior_penalty, soft_cross_entropy, squared_error};
 use negscale_methods::kit::semi::{Cost, Division, divide};
 use negscale_methods::kit::target::{co_guess, refine, sharpen};
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use negscale_nets::Entry;
 use negscale_nets::values;
 use std::sync::atomic::Ordering::Relaxed;
@@ -234,7 +234,7 @@ fn a_batch_changes_the_network_it_trains_and_nothing_of_its_peer() {
             assert_eq!(changed.len() as u64, trainer.batches_done() - batches, "{host}");
             trained.extend(changed);
             before = after;
-            if matches!(outcome, Outcome::Finished(_)) {
+            if matches!(outcome, EpochEnd::Finished(_)) {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! `negscale bench plugin`: forward and gradient of the plug-in, closed forms beside the formulas as printed.
+//! `negscale bench plugin`: forward and gradient of the plug-in; closed forms against the formulas as printed.
 
 use crate::meter::peak_bytes;
 use anyhow::{Context, Result};
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Which forms to run.
     #[arg(long, value_delimiter = ',', default_values_t = [Form::Closed, Form::Literal])]
     forms: Vec<Form>,
-    /// Seconds to spend on a case after its first call.
+    /// Seconds to spend on each case after its first call.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
     /// Leave out literal cases that need more memory than this.
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Leave out literal cases expected to take longer than this many seconds a call.
     #[arg(long, default_value_t = 30.0)]
     max_seconds: f64,
-    /// One JSON object per line: form, batch, dim, classes, ms, extra_bytes.
+    /// Print one JSON object per line: form, batch, dim, classes, ms, extra_bytes.
     #[arg(long)]
     json: bool,
 }

@@ -63,7 +63,7 @@ fn records(part: &Part) -> Result<Vec<u8>> {
         return Err(Error::format(
             part.name,
             None,
-            format!("{} labels for {} pictures", part.labels.len(), part.count),
+            format!("{} labels for {} images", part.labels.len(), part.count),
         ));
     }
     let tile = Tile { width: 28, height: 28, record: LAYOUT.record() };

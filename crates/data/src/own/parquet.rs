@@ -142,7 +142,7 @@ impl Shard {
         match matching[..] {
             [name] => Ok(name.to_string()),
             _ => Err(wrong(format!(
-                "which column? Looked for {}; there are {}: name it ({setting})",
+                "which column? Looked for {}; the columns are {}: name it with {setting}",
                 usual.join(", "),
                 listing()
             ))),
@@ -216,7 +216,7 @@ impl Shard {
                     other => {
                         let shown: String = other.to_string().chars().take(40).collect();
                         let place = format!("row group {group}, row {row}, column `{name}`");
-                        let problem = format!("`{shown}` is no label: whole numbers and text are");
+                        let problem = format!("`{shown}` is not a label: labels are whole numbers or text");
                         return Err(Error::format(&self.path, place, problem));
                     }
                 };
@@ -315,7 +315,7 @@ fn items(
     if chosen.len() < shards.len() {
         // Neither pictures nor numbers.
         let path = shards.first().map_or(Path::new(""), Shard::path);
-        return Err(without.unwrap_or_else(|| Error::format(path, None, "no column of numbers in it")));
+        return Err(without.unwrap_or_else(|| Error::format(path, None, "it has no column of numbers")));
     }
     let array = vectors::read(&shards, &chosen, options.scratch.as_deref())?.into_features()?;
     let mut ids = Column::new(false);
@@ -349,7 +349,7 @@ fn pictures(mut shards: Vec<Shard>, options: &OwnOptions) -> Result<Items> {
     let spill = Spill::new(options.scratch.as_deref());
     if total == 0 {
         let path = shards.first().map_or(Path::new(""), |shard| &shard.path);
-        return Err(Error::format(path, None, "no row in it"));
+        return Err(Error::format(path, None, "it has no rows"));
     }
     Ok(Items::Images(Arc::new(Pictures { shards, groups, total, spill })))
 }
@@ -417,7 +417,7 @@ impl Pictures {
                 (None, Some(path)) => Cell { place: self.spill.write(path.as_bytes())?, is_path: true },
                 (None, None) => {
                     let place = format!("row group {}, row {row}, column `{}`", group.number, shard.image);
-                    return Err(Error::format(&shard.path, place, "neither bytes nor path of a picture"));
+                    return Err(Error::format(&shard.path, place, "neither bytes nor path of an image"));
                 }
             };
             places.push(cell);
