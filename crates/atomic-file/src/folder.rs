@@ -43,7 +43,7 @@ impl OwnFolder {
     /// Nothing is changed then, except that missing folders may have been made. The text names the folder.
     pub fn open(place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
-        fs::create_dir_all(place).map_err(|e| tell(place, "cannot make the folder", e))?;
+        fs::create_dir_all(place).map_err(|e| tell(place, "cannot create the folder", e))?;
         if !place.join(MARKER).try_exists().map_err(|e| name_place(place, e))? {
             refuse_others(place)?;
         }
@@ -56,7 +56,7 @@ impl OwnFolder {
     /// As [`open`](Self::open).
     pub fn share(place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
-        fs::create_dir_all(place).map_err(|e| tell(place, "cannot make the folder", e))?;
+        fs::create_dir_all(place).map_err(|e| tell(place, "cannot create the folder", e))?;
         let path = place.join(MARKER);
         // Two that begin at once make it both, and one of them gets the lock.
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
@@ -67,7 +67,7 @@ impl OwnFolder {
             file.try_lock().is_ok()
         });
         if !is_locked {
-            let problem = format!("another process works in {}", place.display());
+            let problem = format!("another process is using {}", place.display());
             return Err(io::Error::new(ErrorKind::WouldBlock, problem));
         }
         let names = read_names(&mut file).map_err(|e| name_place(place, e))?;
@@ -109,7 +109,7 @@ impl OwnFolder {
             let path = self.place.join(name);
             if path.symlink_metadata().is_ok() {
                 let problem = format!(
-                    "{} is there and not of this program's making: move it away, or choose another folder",
+                    "{} exists and was not written by this program: move it away, or choose another folder",
                     path.display()
                 );
                 return Err(io::Error::new(ErrorKind::AlreadyExists, problem));

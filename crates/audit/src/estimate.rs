@@ -5,9 +5,9 @@
 //!
 //! | reading | how | errs |
 //! |---|---|---|
-//! | careful | mean score of the [model of hidden labels](super::latent): what is hard to tell is not held against the label | too low where people err on hard samples |
+//! | careful | mean score of the [model of hidden labels](super::hidden_labels): what is hard to tell is not held against the label | too low where people err on hard samples |
 //! | confident | counts of confident predictions (below), after confident learning (Northcutt et al. 2021) | too high where classes overlap and labels are clean |
-//! | blunt | share of samples whose likeliest class is not the given one | too high unless networks learn labels by heart |
+//! | blunt | share of samples whose likeliest class is not the given one | too high unless networks memorise labels |
 //!
 //! **Confident counts.** With $\theta_c$ the mean of $p_i(c)$ over the samples given as $c$, sample $i$ counts for cell $(g_i, c)$ if
 //! $p_i(c) \ge \theta_c$, of several such $c$ for the one of largest $p_i(c)$. Rows are scaled to the numbers of given labels; a row
@@ -19,7 +19,7 @@
 //! cover labels that are wrong in a way the networks have learnt: if every cat is called a dog, nobody will notice.
 
 use crate::Result;
-use crate::latent::{Latent, check};
+use crate::hidden_labels::{HiddenLabelModel, check};
 use negscale_records::statistics::argmax;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub struct NoiseEstimate {
 
 impl NoiseEstimate {
     /// The estimate from predictions (N x C), given labels and the model fitted to them for counting.
-    pub fn new(predictions: &[f32], given: &[u32], classes: usize, model: &Latent) -> Result<Self> {
+    pub fn new(predictions: &[f32], given: &[u32], classes: usize, model: &HiddenLabelModel) -> Result<Self> {
         check(predictions, given, classes)?;
         let votes = Votes::new(predictions, given, classes);
         let joint = votes.joint(None);

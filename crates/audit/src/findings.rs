@@ -12,7 +12,7 @@
 use crate::{Error, Result, Verdict};
 use std::cmp::Ordering;
 
-/// The clean probability below which a label is flagged unless told otherwise.
+/// The clean probability below which a label is flagged by default.
 pub const FLAG_BELOW: f64 = 0.5;
 
 /// One line of an audit.

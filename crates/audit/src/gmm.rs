@@ -77,7 +77,7 @@ impl GmmSettings {
             return range("max_iter", 0.0, "must be at least 1");
         }
         if !(self.tol.is_finite() && self.tol >= 0.0) {
-            return range("tol", self.tol, "must be a number not below 0");
+            return range("tol", self.tol, "must be a number, 0 or larger");
         }
         if !(self.reg.is_finite() && self.reg > 0.0) {
             return range("reg", self.reg, "must be a number above 0");
@@ -258,7 +258,7 @@ fn range(values: &[f64]) -> (f64, f64) {
 fn check(values: &[f64]) -> Result<()> {
     let problem = match values.iter().position(|x| !x.is_finite()) {
         Some(at) => {
-            format!("sample {at} has {}, which is no loss: look for divergence in training", values[at])
+            format!("sample {at} has {}, which is not a loss: training may have diverged", values[at])
         }
         None if values.is_empty() => "there are no samples: at least one is needed".to_owned(),
         None => return Ok(()),

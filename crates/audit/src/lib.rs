@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
-//! | [`Latent`] | the model of hidden true labels behind the score |
+//! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
 //! | [`Verdict`], [`Audit`] | one label's verdict; all labels ranked, most suspicious first |
 //! | [`gmm`] | a mixture of two Gaussians over losses |
@@ -20,7 +20,7 @@ mod error;
 mod estimate;
 mod findings;
 pub mod gmm;
-mod latent;
+mod hidden_labels;
 pub mod ledger;
 mod measures;
 mod rank;
@@ -30,7 +30,7 @@ mod verdict;
 pub use error::{Error, Result};
 pub use estimate::{NoiseEstimate, confident_rate};
 pub use findings::{Audit, FLAG_BELOW, Finding};
-pub use latent::{COUNTING, KEPT, Latent, RANKING};
+pub use hidden_labels::{HiddenLabelModel, KEPT_ENTRIES, MIN_EXPONENT_COUNTING, MIN_EXPONENT_RANKING};
 pub use ledger::Ledger;
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use rank::{Ranking, rank};

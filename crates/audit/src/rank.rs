@@ -1,7 +1,10 @@
 //! An audit of predictions and labels, in one call.
 
 use crate::verdict::Source;
-use crate::{Audit, COUNTING, Error, FLAG_BELOW, Latent, NoiseEstimate, RANKING, Result, Verdict};
+use crate::{
+    Audit, Error, FLAG_BELOW, HiddenLabelModel, MIN_EXPONENT_COUNTING, MIN_EXPONENT_RANKING, NoiseEstimate,
+    Result, Verdict,
+};
 
 /// What [`rank`] finds.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ impl Ranking {
 /// should come from models that did not train on the sample they predict (cross-validation), or that resisted memorising wrong labels:
 /// a network that has memorised its labels agrees with all of them.
 ///
-/// The score is the probability that the label is wrong by the [model of hidden labels](Latent). A label is flagged if its score is
+/// The score is the probability that the label is wrong by the [model of hidden labels](HiddenLabelModel). A label is flagged if its score is
 /// above one half; then its suggestion is the likeliest other class.
 ///
 /// ```
@@ -43,7 +46,7 @@ impl Ranking {
 /// If the sizes do not fit, a label is not below C, or a row is not a probability distribution.
 pub fn rank(pred_probs: &[f32], labels: &[u32]) -> Result<Ranking> {
     let classes = pred_probs.len() / labels.len().max(1);
-    crate::latent::check(pred_probs, labels, classes)?;
+    crate::hidden_labels::check(pred_probs, labels, classes)?;
     for (sample, row) in pred_probs.chunks(classes.max(1)).enumerate() {
         let sum: f64 = row.iter().map(|&p| f64::from(p)).sum();
         if (sum - 1.0).abs() > 1e-3 {
@@ -52,9 +55,9 @@ pub fn rank(pred_probs: &[f32], labels: &[u32]) -> Result<Ranking> {
             return Err(Error::Samples { what: "predictions", problem });
         }
     }
-    let counting = Latent::fit(pred_probs, labels, classes, COUNTING)?;
-    let ranking = counting.with_exponent_from(pred_probs, RANKING)?;
-    let verdict = |((alternative, score), &given): ((crate::latent::Alternative, f64), &u32)| {
+    let counting = HiddenLabelModel::fit(pred_probs, labels, classes, MIN_EXPONENT_COUNTING)?;
+    let ranking = counting.with_exponent_from(pred_probs, MIN_EXPONENT_RANKING)?;
+    let verdict = |((alternative, score), &given): ((crate::hidden_labels::Alternative, f64), &u32)| {
         let is_flagged = 1.0 - score < FLAG_BELOW;
         let is_changed = is_flagged || alternative.probability > alternative.given;
         let (suggested, suggested_probability) = if is_changed {

@@ -4,13 +4,13 @@
 //! Gaussians ([`gmm`](crate::gmm)) that is fitted to one loss per sample, over all samples with a loss: the last one seen,
 //! or the mean of those kept ([`LossSummary`]). A sample without a loss gets 0.5: nothing is known.
 //!
-//! **Score**: the probability that the label is wrong by the [model of hidden labels](crate::Latent) fitted to the ledger's
+//! **Score**: the probability that the label is wrong by the [model of hidden labels](crate::HiddenLabelModel) fitted to the ledger's
 //! predictions, or $1 - w_i$ where nobody has looked. It orders better than $w_i$, which host and mixture drive to 0 or 1.
 //!
 //! **Suggestion**: $\arg\max_c t_{ic}$ of the believed target; among equals the given label, else the first. (A target that
 //! prefers nothing accuses nobody.)
 
-use crate::Latent;
+use crate::HiddenLabelModel;
 use crate::Ledger;
 use crate::Result;
 use crate::gmm::{self, GmmSettings};
@@ -72,7 +72,7 @@ pub struct Verdict {
 
 impl Ledger {
     /// The verdict on every sample, in order, scored by a model fitted to this ledger.
-    pub fn verdicts_by(&self, model: &Latent, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
+    pub fn verdicts_by(&self, model: &HiddenLabelModel, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
         let mut verdicts = self.verdicts(settings)?;
         verdicts.iter_mut().zip(model.scores()).for_each(|(verdict, score)| verdict.score = score);
         Ok(verdicts)

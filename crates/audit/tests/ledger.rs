@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use negscale_audit::gmm::{GmmSettings, clean_probabilities};
-use negscale_audit::ledger::Samples::{All, These};
+use negscale_audit::ledger::SampleIndices::{All, These};
 use negscale_audit::ledger::{Ledger, RECENT_EPOCHS};
 use negscale_audit::{LossSummary, Source, VerdictSettings};
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use negscale_audit::ledger::Ledger;
-use negscale_audit::ledger::Samples::{All, These};
+use negscale_audit::ledger::SampleIndices::{All, These};
 use proptest::prelude::*;
 use std::path::PathBuf;
 

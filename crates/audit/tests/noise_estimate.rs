@@ -1,7 +1,9 @@
 //! How many labels are wrong: known mixtures, and cases at the edge.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use negscale_audit::{COUNTING, Latent, NoiseEstimate, RANKING, average_precision};
+use negscale_audit::{
+    HiddenLabelModel, MIN_EXPONENT_COUNTING, MIN_EXPONENT_RANKING, NoiseEstimate, average_precision,
+};
 
 /// Uniform numbers, the same in every run.
 struct Chance(u64);
@@ -61,8 +63,10 @@ fn symmetric(classes: usize, rate: f64) -> impl Fn(usize) -> Vec<f64> {
 }
 
 impl World {
-    fn estimate(&self) -> (Latent, NoiseEstimate) {
-        let model = Latent::fit(&self.predictions, &self.given, self.classes, COUNTING).unwrap();
+    fn estimate(&self) -> (HiddenLabelModel, NoiseEstimate) {
+        let model =
+            HiddenLabelModel::fit(&self.predictions, &self.given, self.classes, MIN_EXPONENT_COUNTING)
+                .unwrap();
         let estimate = NoiseEstimate::new(&self.predictions, &self.given, self.classes, &model).unwrap();
         (model, estimate)
     }
@@ -153,19 +157,19 @@ fn the_score_orders_better_than_the_predicted_probability_of_the_label() {
         world.given.iter().zip(&world.truth).map(|(given, truth)| given != truth).collect();
     let own = world.given.iter().enumerate().map(|(i, &g)| -f64::from(world.predictions[i * 4 + g as usize]));
     let plain = average_precision(&own.collect::<Vec<_>>(), &wrong).unwrap();
-    let ranking = Latent::fit(&world.predictions, &world.given, 4, RANKING).unwrap();
+    let ranking = HiddenLabelModel::fit(&world.predictions, &world.given, 4, MIN_EXPONENT_RANKING).unwrap();
     let scores = world.estimate().0.scores();
     for scores in [ranking.scores(), scores.clone()] {
         let better = average_precision(&scores, &wrong).unwrap();
         assert!(better > plain + 0.05, "{better} against {plain}");
     }
-    assert!(ranking.exponent() >= RANKING);
+    assert!(ranking.exponent() >= MIN_EXPONENT_RANKING);
     // Beyond the peak of the likelihood the nearest exponent is the best: no search is needed.
     let counting = world.estimate().0;
-    assert!(counting.exponent() < RANKING);
-    let nearest = counting.with_exponent_from(&world.predictions, RANKING).unwrap();
+    assert!(counting.exponent() < MIN_EXPONENT_RANKING);
+    let nearest = counting.with_exponent_from(&world.predictions, MIN_EXPONENT_RANKING).unwrap();
     assert_eq!((nearest.exponent(), nearest.scores()), (ranking.exponent(), ranking.scores()));
-    let same = ranking.with_exponent_from(&world.predictions, RANKING).unwrap();
+    let same = ranking.with_exponent_from(&world.predictions, MIN_EXPONENT_RANKING).unwrap();
     assert_eq!(same.scores(), ranking.scores());
     let mean = scores.iter().sum::<f64>() / scores.len() as f64;
     assert!((mean - world.rate()).abs() < 0.02, "scores are probabilities: {mean} against {}", world.rate());
@@ -222,10 +226,11 @@ fn a_class_without_labels_and_a_class_alone_are_no_trouble() {
 fn what_is_no_prediction_is_refused() {
     for (predictions, given, told) in [
         (vec![0.5, 0.5], vec![0, 1], "2 numbers for 2 samples"),
-        (vec![0.5, 0.5], vec![2], "names no class"),
+        (vec![0.5, 0.5], vec![2], "is not a class"),
         (vec![f32::NAN, 0.5], vec![1], "outside [0, 1]"),
     ] {
-        let error = Latent::fit(&predictions, &given, 2, RANKING).unwrap_err().to_string();
+        let error =
+            HiddenLabelModel::fit(&predictions, &given, 2, MIN_EXPONENT_RANKING).unwrap_err().to_string();
         assert!(error.contains(told), "{error}");
     }
 }

@@ -1,11 +1,11 @@
 //! `negscale audit`: which labels are wrong, in one command.
 //!
-//! Trains as `negscale train` does, in a folder of the same kind, and leaves in it beside the usual files `audit.json` and
+//! Trains as `negscale train` does, in a folder of the same kind, and also writes `audit.json` and
 //! `corrected.csv`. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
 use crate::settings::Choices;
 use crate::source::open_to_learn;
-use crate::train::screen::{Look, Screen};
+use crate::train::screen::{OutputMode, Screen};
 use crate::train::{Signals, print};
 use anyhow::{Context, Result, bail};
 use negscale_data::Items;
@@ -14,33 +14,33 @@ use negscale_run::audit::{self, AUDIT, defaults};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Find wrong labels in data: trains robustly, ranks every label, suggests corrections and estimates how many are wrong.
+/// Find wrong labels: train a robust model, rank all labels, suggest corrections and estimate how many are wrong.
 ///
-/// DATA is a known name or a path of your own data (as for --data), or a recipe (.toml). The folder of the audit holds audit.csv (every
+/// DATA is a known dataset or a path to your own data (as for --data), or a recipe (.toml). The output folder holds audit.csv (every
 /// label, most suspicious first), corrected.csv (labels to train on), audit.json (figures) and report.html. Run the same command again
-/// to resume after a stop. Exit codes: 0 fine, 1 more wrong labels than --check allows, 2 an error.
+/// to resume after a stop. Exit codes: 0 success, 1 more wrong labels than --check allows, 2 error.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES, mut_arg("recipe", |data| data
     .value_name("DATA")
-    .help("Data to audit: a known name or a path; or a recipe, a TOML file of settings")
-    .long_help("Data to audit: a known name or a path; or a recipe, a TOML file of settings")))]
+    .help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")
+    .long_help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")))]
 pub struct Arguments {
     #[command(flatten)]
     choices: Choices,
-    /// Audit the built-in subset of Fashion-MNIST, half of its labels resampled, to see what an audit is like; takes minutes.
+    /// Audit the built-in subset of Fashion-MNIST with half of its labels resampled, to see what an audit is like; takes minutes.
     #[arg(long, conflicts_with_all = ["recipe", "data"])]
     demo: bool,
-    /// Folder of the audit; without it, one below `runs` named by data, noise, method and settings.
+    /// Output folder [default: a folder in `runs` named after data, noise, method and settings].
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Start over, even if the folder holds an audit that could be resumed.
     #[arg(long)]
     fresh: bool,
-    /// Exit with 1 if the estimated share of wrong labels is above this (0.05: five in a hundred). The estimate itself decides, not its
-    /// interval.
+    /// Exit with 1 if the estimated share of wrong labels is above this (0.05: five in a hundred). The estimate itself decides, not
+    /// its interval.
     #[arg(long, value_name = "MAX", value_parser = share)]
     check: Option<f64>,
-    /// Say nothing but errors.
+    /// Print nothing but errors.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
     /// Print the content of audit.json on one line, and nothing else.
@@ -50,13 +50,13 @@ pub struct Arguments {
 
 /// Shown below the help.
 const EXAMPLES: &str = "Examples:
-  negscale audit pictures/                               folders of pictures, one a class
+  negscale audit images/                                 folders of images, one per class
   negscale audit table.csv --label-column kind           a table of numbers with a column of labels
   negscale audit embeddings.npy --labels labels.csv      embeddings, and a file of labels
-  negscale audit pictures/ --check 0.05 --quiet          for pipelines: exit 1 if more than 5 % seem to be wrong
-  negscale audit --demo                                  built-in data with invented noise";
+  negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
+  negscale audit --demo                                  built-in data with synthetic noise";
 
-/// More wrong labels than are allowed.
+/// More wrong labels than allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("check failed: an estimated {:.2} % of the labels are wrong, more than {:.2} %", 100.0 * .0, 100.0 * .1)]
 pub struct TooMany(f64, f64);
@@ -70,13 +70,11 @@ fn share(text: &str) -> Result<f64, String> {
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { mut choices, demo, out, fresh, check, quiet, json } = arguments;
     if !demo && !choices.name_data() {
-        bail!(
-            "no data to audit: name it, as in `negscale audit path/to/data`, or see a demonstration with --demo"
-        );
+        bail!("no data to audit: name it, as in `negscale audit path/to/data`, or try --demo");
     }
     if let Some(what) = choices.recipe.take_if(|what| what.extension() != Some(OsStr::new("toml"))) {
         if choices.data.is_some() {
-            bail!("two kinds of data: {} and --data; leave one out", what.display());
+            bail!("data is given twice, as {} and with --data; leave one out", what.display());
         }
         let what = what.into_os_string().into_string();
         choices.data = Some(what.ok().context("the path of the data is not UTF-8; rename it")?);
@@ -88,17 +86,19 @@ pub fn run(arguments: Arguments) -> Result<()> {
         Items::Images(_) => layers,
     };
     let recipe = layers.resolve_for(&splits.train)?;
-    let look = Look::new(quiet, json);
-    let progress = if look == Look::People { look } else { Look::Quiet };
+    let mode = OutputMode::new(quiet, json);
+    let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };
     let signals = Signals::listen()?;
     let mut done = audit::audit(recipe, splits, out, options, &mut Screen::new(progress), signals.stop())?;
-    let Some(most) = check else { return print(&done, &AUDIT, look) };
+    let Some(most) = check else { return print(&done, &AUDIT, mode) };
     let Some((rate, high)) = audit::estimate(&done.results) else {
-        bail!("there is no estimate to check: no prediction was recorded");
+        bail!(
+            "--check: there is no estimate to check, because no prediction was recorded; train for more epochs"
+        );
     };
     done.results["check"] = serde_json::json!({ "most": most, "passed": rate <= most });
     done.words.push_str(&audit::describe_check(most, rate, high));
-    print(&done, &AUDIT, look)?;
+    print(&done, &AUDIT, mode)?;
     if rate > most { Err(TooMany(rate, most).into()) } else { Ok(()) }
 }

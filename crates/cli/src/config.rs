@@ -1,19 +1,19 @@
-//! `negscale config`: which settings there are, and which ones a run would have.
+//! `negscale config`: explains all settings, and shows those of a run.
 
 use crate::paragraph::beside;
 use crate::settings::Choices;
 use anyhow::Result;
 use negscale_run::recipe::{self, Key};
 
-/// Settings: explain them, show them resolved.
+/// Explain settings, or show the resolved settings of a run.
 #[derive(clap::Subcommand)]
 pub enum Config {
-    /// Keys of a recipe with default and meaning.
+    /// Explain the keys of a recipe: default and meaning.
     Explain {
-        /// A key (epochs, negscale.lambda) or a table (optimiser); without it all are explained.
+        /// A key (epochs, negscale.lambda) or a table (optimiser) [default: all].
         key: Option<String>,
     },
-    /// The settings that a run would have, as a recipe; opens the data to know its kind.
+    /// Show the settings that a run would have, as a recipe; opens the data, because defaults depend on it.
     Show {
         #[command(flatten)]
         choices: Box<Choices>,
@@ -37,7 +37,7 @@ pub fn run(what: Config) -> Result<()> {
                 }
                 let gap = if std::mem::take(&mut is_first) { "" } else { "\n" };
                 let name =
-                    if table.name.is_empty() { "outside tables".into() } else { format!("[{}]", table.name) };
+                    if table.name.is_empty() { "top level".into() } else { format!("[{}]", table.name) };
                 say!("{gap}{name}: {}", table.about);
                 for key in asked {
                     let text = format!("{} (default: {})", key.meaning, key.default);

@@ -1,4 +1,4 @@
-//! `negscale data`: what there is, getting it, and a first look at it.
+//! `negscale data`: lists, fetches and inspects datasets.
 
 use crate::source::{Own, Place, describe_shared, open_data};
 use anyhow::Result;
@@ -8,20 +8,20 @@ use negscale_data::inspect::{Options, Shared, inspect, shared};
 use negscale_data::{Dataset, catalogue, known, noise};
 use std::time::Duration;
 
-/// Data sets: list, fetch, inspect.
+/// Datasets: list, fetch, inspect.
 #[derive(clap::Subcommand)]
 pub enum Data {
-    /// Known data sets, and which of them are here.
+    /// List known datasets and whether they are on this machine.
     List {
         #[command(flatten)]
         place: Place,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Fetch a known data set, verified by checksum; a broken download goes on where it stopped.
+    /// Fetch a known dataset and verify its checksum; an interrupted download resumes.
     Get {
-        /// Its name, as `data list` shows it.
+        /// Its name, as shown by `data list`.
         name: String,
         #[command(flatten)]
         place: Place,
@@ -29,24 +29,24 @@ pub enum Data {
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Sizes, classes, shapes, duplicates, unreadable items and, where true labels are known, the noise.
+    /// Show sizes, classes, shapes, duplicates, unreadable items and, where true labels are known, the label noise.
     Inspect {
-        /// A known name, or a path: folder of pictures, folder with metadata, Parquet, .npy, .npz, .safetensors, .csv.
+        /// A known name, or a path: folder of images, folder with metadata, Parquet, .npy, .npz, .safetensors, .csv.
         data: String,
         #[command(flatten)]
         place: Place,
         #[command(flatten)]
         own: Box<Own>,
-        /// Lay label noise over the training part first, such as cifarn:worse.
+        /// Add label noise to the training split first, such as cifarn:worse.
         #[arg(long, value_name = "NOISE")]
         noise: Option<noise::NoiseSpec>,
         /// Seed of the noise.
         #[arg(long, default_value_t = 0)]
         seed: u64,
-        /// Look at labels only, without reading the items.
+        /// Inspect labels only, without reading the items.
         #[arg(long)]
         labels_only: bool,
-        /// As JSON, one object per part.
+        /// Print JSON, one object per split.
         #[arg(long)]
         json: bool,
     },
@@ -97,14 +97,14 @@ pub fn run(what: Data) -> Result<()> {
                 }
             }
             if !json && known::is_known(&data) && splits.train.truth().is_none() {
-                say!("Labels are taken as given; `--noise` lays noise over them.");
+                say!("Labels are as given; `--noise` adds noise to them.");
             }
         }
     }
     Ok(())
 }
 
-/// Items that are in the training part and in another.
+/// Items that are both in the training split and in another.
 fn tell_shared(part: &str, train: &Dataset, other: &Dataset, found: &Shared) -> Result<()> {
     if found.items == 0 {
         say!("== train and {part}\nduplicates    none");

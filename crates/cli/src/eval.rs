@@ -1,4 +1,4 @@
-//! `negscale eval`: how well a trained model meets the labels of some data.
+//! `negscale eval`: evaluates a trained model on labelled data.
 
 use crate::source::{Own, Place, Split, check_readable, choose, open_data};
 use anyhow::{Context, Result};
@@ -8,31 +8,31 @@ use negscale_nets::model::{Evaluation, Model};
 use negscale_run::csv_rows::write_row;
 use std::path::PathBuf;
 
-/// Classes up to which the whole confusion matrix is printed, and mistakes that are listed where there are more.
+/// Up to this many classes the whole confusion matrix is printed; with more, this many mistakes are listed.
 const PRINTED: usize = 20;
 
-/// Judge a trained model: accuracy, recall of each class and what is taken for what.
+/// Evaluate a trained model: accuracy, recall and precision of each class, and the confusion matrix.
 ///
 /// Classes are matched by name, so their order may differ; labels that are plain numbers count the model's classes from 0.
-/// Where true labels are known (--truth-column) they are what counts.
+/// Where true labels are known (--truth-column), they are used.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Folder of a run, or its model.safetensors.
     model: PathBuf,
-    /// A known name, or a path of your own data, with labels.
+    /// A known dataset, or a path to your own data, with labels.
     #[arg(long)]
     data: String,
-    /// Part of the data [default: test, or all of it where there is no test part].
+    /// Split of the data [default: test, or everything if there is no test split].
     #[arg(long)]
     split: Option<Split>,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
     own: Own,
-    /// File for the confusion matrix: a row for each label, a column for each prediction.
+    /// CSV file to write the confusion matrix to: one row per label, one column per prediction.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// One JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }
@@ -123,7 +123,7 @@ fn print(data: &str, evaluation: &Evaluation, names: &[String]) -> Result<()> {
     }
     say!("\nMost frequent mistakes (--csv writes all):");
     for (label, guess, count) in evaluation.mistakes().into_iter().take(PRINTED) {
-        say!("{count:>9}  {:<width$} taken for {}", names[label], names[guess]);
+        say!("{count:>9}  {:<width$} predicted as {}", names[label], names[guess]);
     }
     Ok(())
 }

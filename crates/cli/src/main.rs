@@ -1,4 +1,4 @@
-//! The `negscale` command. One file per verb; exit codes: 0 fine, 1 a finding, 2 an error.
+//! The `negscale` command. One file per verb; exit codes: 0 success, 1 a finding, 2 an error.
 
 /// Prints a line; a reader that has gone away is an error, not a panic.
 macro_rules! say {
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static METER: meter::Meter = meter::Meter;
 
-/// Learning from data whose labels are wrong.
+/// Train on data with wrong labels, and find them.
 #[derive(Parser)]
 #[command(name = "negscale", version, about, propagate_version = true)]
 struct Arguments {

@@ -1,4 +1,4 @@
-//! An allocator that can tell how much memory a piece of work needed at its peak.
+//! An allocator that can measure the peak memory of a piece of work.
 
 use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};

@@ -1,4 +1,4 @@
-//! `negscale methods`: hosts, plug-ins and networks there are.
+//! `negscale methods`: lists training methods (hosts), plug-ins and networks.
 
 use crate::paragraph::beside;
 use anyhow::Result;
@@ -9,13 +9,13 @@ use negscale_nets as nets;
 use negscale_run::recipe::{self, Key};
 use serde_json::{Value, json};
 
-/// Training methods, plug-ins and networks; with names, methods and all their settings.
+/// List training methods, plug-ins and networks; with METHOD, show a method with all its settings.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Training methods to tell all about, such as rolr; without any, all are listed.
+    /// Training methods to show in full, such as rolr [default: list all].
     #[arg(value_name = "METHOD")]
     names: Vec<String>,
-    /// As JSON, with all settings.
+    /// Print JSON, with all settings.
     #[arg(long)]
     json: bool,
 }
@@ -38,7 +38,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if !arguments.names.is_empty() {
         return asked.iter().try_for_each(|card| tell(card));
     }
-    say!("Training methods (host); cost: forward passes per sample and epoch, a backward pass counting two");
+    say!("Training methods (host). Cost: forward passes per sample and epoch; a backward pass counts as two");
     for card in asked {
         say!("{}", beside(2, card.id, 22, card.about));
         say!("{}", beside(2, "", 22, &facts(card)?));
@@ -52,11 +52,14 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let takes = format!("takes {}", card.takes);
         say!("{}", beside(2, card.id, 22, &said(&[card.about, card.paper, &takes])));
     }
-    say!("\nSettings of a method: negscale methods {}", hosts::METHODS.last().map_or("NAME", |card| card.id));
+    say!(
+        "\nTo see a method's settings: negscale methods {}",
+        hosts::METHODS.last().map_or("NAME", |card| card.id)
+    );
     Ok(())
 }
 
-/// All about a method.
+/// Everything about a method.
 fn tell(card: &Card) -> Result<()> {
     say!("{}: {}", card.id, card.about);
     say!("{}", beside(0, "", 2, &format!("{} forward passes per sample and epoch", facts(card)?)));
@@ -67,15 +70,15 @@ fn tell(card: &Card) -> Result<()> {
     Ok(())
 }
 
-/// Where a method comes from and what it takes; its cost comes last.
+/// Where a method comes from and what it needs; its cost comes last.
 fn facts(card: &Card) -> Result<String> {
     let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
     let provenance: String = serde_json::from_value(serde_json::to_value(card.provenance)?)?;
-    let told = card.wants_truth().map_or("-".into(), |count| match count {
-        Count::Whole(count) => format!("is told {count} true labels"),
-        Count::Share(share) => format!("is told {} % of the true labels", 100.0 * share),
+    let truth = card.wants_truth().map_or("-".into(), |count| match count {
+        Count::Whole(count) => format!("uses {count} true labels"),
+        Count::Share(share) => format!("uses {} % of the true labels", 100.0 * share),
     });
-    Ok(said(&[card.paper, &provenance, &told, &networks, &format!("cost {}", card.cost)]))
+    Ok(said(&[card.paper, &provenance, &truth, &networks, &format!("cost {}", card.cost)]))
 }
 
 /// Parts of a line, without those that a card leaves open.

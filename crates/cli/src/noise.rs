@@ -1,23 +1,23 @@
-//! `negscale noise`: draw label noise once, save it, and use the same file for all methods.
+//! `negscale noise`: draws label noise once and saves it, to use the same file for all methods.
 
 use crate::source::{Own, Place, open_data};
 use anyhow::Result;
 use negscale_data::noise::{NoiseSpec, apply};
 use std::path::PathBuf;
 
-/// Lay label noise over a data set and save it as a file.
+/// Add label noise to a dataset and save it as a file.
 ///
 /// NOISE is sym:0.5 (new label uniform over all classes), sym-excl:R, sym-exact:R, asym:R, asym-map:R, asym-block:R,
 /// asym-super:R, pairflip:R, ins:R, cifarn:worse|aggre|random1..3|fine, or file:PATH.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A known name, or a path of your own data.
+    /// A known dataset, or a path to your own data.
     #[arg(long)]
     data: String,
-    /// The noise model.
+    /// The noise model, as described above.
     #[arg(long)]
     noise: NoiseSpec,
-    /// Seed of the draw; not the seed of training.
+    /// Random seed of the noise; not the seed of training.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// File to write.
@@ -27,7 +27,7 @@ pub struct Arguments {
     place: Place,
     #[command(flatten)]
     own: Own,
-    /// One JSON object instead of text: nominal, achieved, convention, hash.
+    /// Print one JSON object instead of text: nominal, achieved, convention, hash.
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `negscale predict`: what a trained model takes items for. No labels are needed.
+//! `negscale predict`: classes predicted by a trained model. No labels are needed.
 
 use crate::source::{Own, Place, Split, check_readable, open_items};
 use anyhow::{Context, Result, bail};
@@ -10,28 +10,28 @@ use negscale_run::csv_rows::write_row;
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Predict classes, as CSV: index, path where there is one, class, probability, and further classes with --top.
+/// Predict classes, as CSV: index, path if there is one, class, probability, and further classes with --top.
 ///
-/// DATA is a picture, a folder with pictures at any depth, Parquet with pictures, an array (.npy, .npz, .safetensors, .csv), or a
-/// known name. Labels are not needed; a column `label` of a table is left out.
+/// DATA is an image, a folder with images at any depth, Parquet with images, an array (.npy, .npz, .safetensors, .csv), or a
+/// known dataset. Labels are not needed; a column `label` in a table is ignored.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Folder of a run, or its model.safetensors.
     model: PathBuf,
-    /// A path of your own data, or a known name.
+    /// A path to your own data, or a known dataset.
     #[arg(long)]
     data: String,
-    /// Part of the data, if it has parts [default for known names: test].
+    /// Split of the data, if it has splits [default for known datasets: test].
     #[arg(long)]
     split: Option<Split>,
     #[command(flatten)]
     place: Place,
     #[command(flatten)]
     own: Own,
-    /// File to write instead of printing.
+    /// File to write to instead of printing.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How many of the most probable classes to give for each item.
+    /// How many of the most probable classes to print for each item.
     #[arg(long, value_name = "K", default_value_t = 1)]
     top: usize,
 }

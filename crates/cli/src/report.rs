@@ -4,18 +4,18 @@ use anyhow::Result;
 use negscale_report::Comparison;
 use std::path::PathBuf;
 
-/// Compare runs: one page with mean and deviation over seeds, what the plug-in adds, curves and further plots.
+/// Compare runs on one page: mean and standard deviation over seeds, the plug-in's gain, curves and further plots.
 ///
-/// Runs that differ by their seeds only form a group. Beside the page a folder holds the tables as CSV, Markdown and LaTeX.
+/// Runs that differ only in their seeds form a group. A folder next to the page holds the tables as CSV, Markdown and LaTeX.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folders of runs, or folders that hold such folders.
+    /// Run folders, or folders that contain run folders.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// The page.
+    /// The page to write.
     #[arg(long, value_name = "FILE.html", default_value = "comparison.html")]
     out: PathBuf,
-    /// Write every plot as an SVG file as well.
+    /// Also write every plot as an SVG file.
     #[arg(long)]
     plots: bool,
 }

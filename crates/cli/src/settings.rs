@@ -5,37 +5,37 @@ use anyhow::{Context, Result};
 use negscale_run::recipe::{DEFAULT_RECIPE, Layers};
 use std::path::{Path, PathBuf};
 
-/// Where settings come from: the recipe lies over the defaults, `--set` over the recipe, other flags over `--set`.
+/// Where settings come from: the recipe overrides the defaults, `--set` the recipe, other flags `--set`.
 #[derive(clap::Args)]
 pub struct Choices {
-    /// Recipe: a TOML file of settings (`negscale config explain` lists them); without recipe and data, the built-in one (`negscale config show`).
+    /// Recipe: a TOML file of settings (`negscale config explain` lists them) [default without --data: the built-in one, `negscale config show`].
     #[arg(value_name = "RECIPE")]
     pub recipe: Option<PathBuf>,
-    /// Set any key, such as epochs=3 or negscale.lambda=0.5; may be repeated.
+    /// Set a key, such as epochs=3 or negscale.lambda=0.5; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Data to learn from: a known name, or a path.
+    /// Training data: a known dataset (`negscale data list`) or a path.
     #[arg(long)]
     pub data: Option<String>,
-    /// Label noise to lay over it, such as sym:0.5 or none.
+    /// Label noise to add, such as sym:0.5 or none.
     #[arg(long)]
     pub noise: Option<String>,
     /// Training method (`negscale methods` lists them).
     #[arg(long)]
     pub host: Option<String>,
-    /// What is added to its loss: negscale, none, or an ablation.
+    /// Plug-in loss: negscale, none, or an ablation.
     #[arg(long)]
     pub plugin: Option<String>,
-    /// Network.
+    /// Network (`negscale methods` lists them).
     #[arg(long)]
     pub net: Option<String>,
-    /// Passes over the data.
+    /// Number of epochs.
     #[arg(long)]
     pub epochs: Option<u32>,
-    /// Seed of training.
+    /// Random seed of training.
     #[arg(long)]
     pub seed: Option<u32>,
-    /// Where to compute: cpu, or a GPU the program was built for.
+    /// Device to compute on: cpu, or a GPU that the program was built for.
     #[arg(long)]
     pub device: Option<String>,
     /// Where data is looked for.
@@ -47,7 +47,7 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// Whether anything here says what the data is.
+    /// Whether any of these names the data.
     pub fn name_data(&self) -> bool {
         self.recipe.is_some() || self.data.is_some() || self.set.iter().any(|set| set.starts_with("data="))
     }
@@ -57,7 +57,7 @@ impl Choices {
         self.layers_over(Layers::new())
     }
 
-    /// The layers of settings, with these below them.
+    /// The layers of settings, on top of these.
     pub fn layers_over(&self, mut layers: Layers) -> Result<Layers> {
         if let Some(recipe) = &self.recipe {
             layers = layers.with_file(recipe)?;

@@ -11,18 +11,18 @@ use std::path::PathBuf;
 /// Where data is looked for.
 #[derive(clap::Args)]
 pub struct Place {
-    /// Folder to look in first, and to fetch into; then those of NEGSCALE_DATA, then the platform's cache.
+    /// Folder to search first and to fetch into; NEGSCALE_DATA and the platform's cache folder are searched next.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
 }
 
 impl Place {
-    /// The folders, in the order in which they are looked in.
+    /// The folders, in the order in which they are searched.
     pub fn folders(&self) -> Folders {
         Folders::of_process(self.data_dir.as_deref())
     }
 
-    /// The same to read from: the folder that was named must be there.
+    /// The same, for reading: a folder named by the user must exist.
     pub fn to_read(&self) -> Result<Folders> {
         Ok(Folders::to_read(self.data_dir.as_deref())?)
     }
@@ -36,41 +36,41 @@ impl Place {
 /// What the data itself does not say.
 #[derive(clap::Args)]
 pub struct Own {
-    /// File of labels (.npy, .csv, or .txt with one a line), for an array or instead of those of the data. Columns `index`, `path` or of
-    /// ids say whose label it is; without them, labels are in the order of the data.
+    /// File of labels (.npy, .csv, or .txt with one per line), for data without labels or to replace them. A column `index`, `path` or of
+    /// ids matches labels to items; without one, labels are in the order of the data.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
-    /// Whether the file of labels, or the table where there is none, begins with a header [default: as the file tells].
+    /// Whether the labels file (or, without one, the table) has a header line [default: detected].
     #[arg(long, value_name = "yes|no")]
     pub header: Option<Header>,
-    /// Column of the labels.
+    /// Column with the labels.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
-    /// Column of the true labels, if known.
+    /// Column with the true labels, if known.
     #[arg(long, value_name = "NAME")]
     pub truth_column: Option<String>,
-    /// Array of the features in .npz and .safetensors, or column of lists of numbers in Parquet.
+    /// Array with the features in .npz and .safetensors, or the list column with them in Parquet.
     #[arg(long, value_name = "NAME")]
     pub array: Option<String>,
-    /// Columns of the features in a table, separated by commas [default: all others].
+    /// Columns with the features in a table, separated by commas [default: all others].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub feature_columns: Vec<String>,
-    /// Columns of a table that are left out, separated by commas.
+    /// Columns of a table to ignore, separated by commas.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ignore_columns: Vec<String>,
-    /// Column of ids in a table: no feature, but named in audit.csv; `none` if there is none, whatever columns are called.
+    /// Column with ids in a table: not a feature, but shown in audit.csv; `none` if no column is an id, whatever its name.
     #[arg(long, value_name = "NAME")]
     pub id_column: Option<String>,
-    /// Test data, in a form of its own.
+    /// Test data; it may be in another format than the training data.
     #[arg(long, value_name = "PATH")]
     pub test: Option<PathBuf>,
-    /// File of labels for the test data.
+    /// Labels file for the test data.
     #[arg(long, value_name = "FILE")]
     pub test_labels: Option<PathBuf>,
-    /// File of class names, one a line.
+    /// File with class names, one per line.
     #[arg(long, value_name = "FILE")]
     pub class_names: Option<PathBuf>,
-    /// Leave out pictures that cannot be read, instead of refusing all.
+    /// Skip images that cannot be read instead of stopping with an error.
     #[arg(long)]
     pub skip_unreadable: bool,
 }
@@ -95,14 +95,14 @@ impl Own {
     }
 }
 
-/// Opens a known set or the user's own.
+/// Opens a known dataset or the user's own.
 pub fn open_data(what: &str, place: &Place, own: &Own) -> Result<Splits> {
     let splits = open(what, &place.to_read()?, &own.options())?;
     tell_notes(&splits);
     Ok(splits)
 }
 
-/// Opens the data of a run. Pictures that cannot be read are refused here, before anything is made, unless they are to be left out.
+/// Opens the data of a run. Images that cannot be read are refused here, before anything is made, unless they are to be skipped.
 pub fn open_to_learn(settings: &DataSettings, quiet: bool) -> Result<Splits> {
     let splits = settings.open()?;
     if !quiet {
@@ -114,17 +114,17 @@ pub fn open_to_learn(settings: &DataSettings, quiet: bool) -> Result<Splits> {
     Ok(splits)
 }
 
-/// Refuses pictures that cannot be read, all at once; those that are to be left out are no longer there.
+/// Refuses images that cannot be read, all at once; those that are to be left out are no longer there.
 pub fn check_readable(dataset: &Dataset, own: &Own) -> Result<()> {
     if own.skip_unreadable { Ok(()) } else { Ok(Splits::new(dataset.clone(), None).check_readable()?) }
 }
 
-/// Says what a person should know of how the data was read.
+/// Prints notes on how the data was read.
 pub fn tell_notes(splits: &Splits) {
     splits.notes.iter().for_each(|note| eprintln!("note: {note}"));
 }
 
-/// Says what a person should know of data that is to be learnt from: also which vectors are in both parts. Pictures are not read
+/// Says what a person should know of data that is to be learnt from: also which vectors are in both parts. Images are not read
 /// through for that; `negscale data inspect` does.
 fn tell_all(splits: &Splits) {
     tell_notes(splits);
@@ -135,41 +135,41 @@ fn tell_all(splits: &Splits) {
     }
 }
 
-/// Items that are in two parts, in words.
+/// Items that are in two splits, in words.
 pub fn describe_shared(found: &Shared, of: usize, part: &str) -> String {
     let Shared { items, contradicting, .. } = found;
     format!(
-        "{items} of {of} items of the {part} part are in the training part as well, {contradicting} with another label: \
-         accuracy on them shows what was memorised"
+        "{items} of {of} items of the {part} split are also in the training split, {contradicting} of them with another label: \
+         accuracy on these items shows what was memorised"
     )
 }
 
-/// A part of a data set.
+/// A split of a dataset.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Split {
-    /// What is learned from.
+    /// Training split.
     Train,
-    /// What is judged by.
+    /// Test split.
     Test,
-    /// A second set to judge by, such as ILSVRC12 for mini-WebVision.
+    /// Second test split, such as ILSVRC12 for mini-WebVision.
     SecondTest,
 }
 
-/// The part asked for; unasked the test part, or all there is where there is none.
+/// The split asked for; by default the test split, or everything where there is none.
 pub fn choose(splits: Splits, split: Option<Split>) -> Result<Dataset> {
     let Splits { train, test, second_test, .. } = splits;
     match split {
         None => Ok(test.unwrap_or(train)),
         Some(Split::Train) => Ok(train),
         Some(Split::Test) => test.with_context(|| {
-            format!("`{}` has no test part: leave --split out, or name one with --test", train.name())
+            format!("`{}` has no test split: leave --split out, or name one with --test", train.name())
         }),
         Some(Split::SecondTest) => second_test
-            .with_context(|| format!("`{}` has no second test part: leave --split out", train.name())),
+            .with_context(|| format!("`{}` has no second test split: leave --split out", train.name())),
     }
 }
 
-/// Opens items that need no labels: the user's own at a path, or a part of a data set.
+/// Opens items that need no labels: the user's own at a path, or a part of a dataset.
 pub fn open_items(what: &str, split: Option<Split>, place: &Place, own: &Own) -> Result<Dataset> {
     let path = std::path::Path::new(what);
     if split.is_none() && !known::is_known(what) && path.exists() {

@@ -1,4 +1,4 @@
-//! `negscale tree`: look at a class tree, convert it, draw it.
+//! `negscale tree`: shows, converts and draws a class tree.
 
 use anyhow::{Context, Result, bail};
 use negscale::Taxonomy;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// TREE is a built-in name, a .tsv table (node, parent, depth, class_index), or indented text.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Built-in name or file; without it the built-in trees are listed.
+    /// Built-in name or file [default: list the built-in trees].
     tree: Option<String>,
     /// Classes up to this distance are related.
     #[arg(long, default_value_t = 3)]
@@ -23,13 +23,13 @@ pub struct Arguments {
     /// Read TREE as WordNet's `data.noun`; classes are the synset ids in this file, one per line.
     #[arg(long, value_name = "IDS")]
     wordnet: Option<PathBuf>,
-    /// Draw the tree into this SVG file.
+    /// Draw the tree to this SVG file.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Write the tree as a table into this file.
+    /// Write the tree as a table to this file.
     #[arg(long, value_name = "FILE")]
     tsv: Option<PathBuf>,
-    /// Print the distances of all classes.
+    /// Print the distances between all classes.
     #[arg(long)]
     distances: bool,
 }
@@ -75,7 +75,9 @@ pub(crate) fn load(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
     }
     if !path.exists() {
         if name.contains(['/', '\\', '.']) {
-            bail!("no file `{name}`; give an existing one or a built-in name (`negscale tree` lists them)");
+            bail!(
+                "there is no file `{name}`, and no built-in tree of that name; `negscale tree` lists the built-in ones"
+            );
         }
         return Ok(Taxonomy::builtin(name)?);
     }

@@ -165,7 +165,7 @@ fn what_does_not_fit_is_refused_with_its_name() {
     let broken = put(&here, "nan.npy", floats(&[[1.0, f32::NAN]; 5]));
     assert!(wrong(&broken, &files.given, text(&files.tree)).contains("row 0, column 1"));
     assert!(fails(&["analyse"]).contains("RUN"));
-    assert!(fails(&["analyse", text(&here)]).contains("no folder of a run"));
+    assert!(fails(&["analyse", text(&here)]).contains("not a run's folder"));
     assert!(fails(&["analyse", "--features", text(&few)]).contains("--given"));
 }
 

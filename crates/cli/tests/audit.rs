@@ -61,7 +61,7 @@ fn wrong_labels_come_first_and_corrected_ones_can_be_trained_on() {
     let output = audit(&data, &out, &["--label-column", "label"]);
     fine(&output);
     let said = String::from_utf8(output.stdout).unwrap();
-    for part in ["wrong labels, estimated", "probably", "corrected.csv", "report.html"] {
+    for part in ["estimated share of wrong labels", "probably", "corrected.csv", "report.html"] {
         assert!(said.contains(part), "{said}");
     }
     let listed = rows(&out.join("audit.csv"));
@@ -151,11 +151,11 @@ fn an_audit_goes_on_and_ends_with_the_same_list() {
     child.wait().unwrap();
     let again = audit(&data, &out, &more);
     fine(&again);
-    assert!(String::from_utf8_lossy(&again.stderr).contains("goes on"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("resumes"));
     assert!(read(&out) == read(&straight));
     let other = audit(&data, &out, &["--label-column", "label", "--epochs", "5"]);
     assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("epochs is 12 there and 5 here"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("epochs is 12 there but 5 here"));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn bad_input_is_told_with_code_2() {
         (&["audit", text(&pictures), "--labels", text(&two)], "2 labels for 1 items"),
         (&["audit", text(&nowhere)], "nowhere"),
         (&["audit", text(&table), "--label-column", "colour"], "colour"),
-        (&["audit", text(&table), "--data", text(&table)], "two kinds of data"),
+        (&["audit", text(&table), "--data", text(&table)], "data is given twice"),
         (&["audit", text(&table), "--label-column", "label", "--set", "epochz=3"], "epochs"),
     ];
     for (words, told) in cases {

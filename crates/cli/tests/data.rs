@@ -19,9 +19,7 @@ fn fails(arguments: &[&str]) -> String {
 fn data_list_shows_the_embedded_set_and_what_is_missing() {
     let here = folder("list");
     let listed = fine(&["data", "list", "--data-dir", text(&here)]);
-    assert!(
-        listed.lines().any(|l| l.starts_with("fashion-mnist-subset") && l.contains("inside the program"))
-    );
+    assert!(listed.lines().any(|l| l.starts_with("fashion-mnist-subset") && l.contains("built in")));
     assert!(listed.lines().any(|l| l.starts_with("cifar10 ")));
     let json: serde_json::Value = serde_json::from_str(&fine(&["data", "list", "--json"])).unwrap();
     assert!(json.to_string().contains("webvision"));

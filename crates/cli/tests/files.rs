@@ -102,7 +102,7 @@ fn results_never_go_into_the_data_nor_around_it() {
     }
     // The default folder, `runs`, would be a class.
     let message = fail(command(&["audit", ".", "--epochs", "1"]).current_dir(&data));
-    assert!(message.contains("lies in the data") && message.contains("--out"), "{message}");
+    assert!(message.contains("is inside the data") && message.contains("--out"), "{message}");
     assert!(contents(&here) == before);
 }
 

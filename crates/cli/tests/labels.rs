@@ -163,7 +163,7 @@ fn other_separators_chosen_columns_and_ids_are_understood() {
     let said = fails(&["data", "inspect", text(&data)]);
     assert!(said.contains("`comment`") && said.contains("--ignore-columns"), "{said}");
     let (_, dim, notes) = finds(&[text(&data), "--ignore-columns", "comment"]);
-    assert!(dim == 2 && notes.contains("note: ") && notes.contains("`id` is taken for ids"), "{notes}");
+    assert!(dim == 2 && notes.contains("note: ") && notes.contains("`id` is used as ids"), "{notes}");
     let (_, dim, notes) = finds(&[text(&data), "--feature-columns", "b", "--id-column", "id"]);
     assert_eq!((dim, notes.as_str()), (1.into(), ""));
     let (_, dim, _) = finds(&[text(&data), "--ignore-columns", "comment", "--id-column", "none"]);
@@ -176,7 +176,7 @@ fn other_separators_chosen_columns_and_ids_are_understood() {
         command(&["train", "--data", text(&data), "--ignore-columns", "comment", "--out", text(&out)]);
     train.args(["--host", "cross-entropy", "--epochs", "1", "--set", "baseline=none", "--set", "batch=16"]);
     let output = succeed(&mut train);
-    assert!(String::from_utf8(output.stderr).unwrap().contains("`id` is taken for ids"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`id` is used as ids"));
     for row in &rows(&out.join("audit.csv"))[1..] {
         let fields: Vec<&str> = row.split(',').collect();
         assert_eq!(fields[1].parse::<usize>().unwrap(), 7 * fields[0].parse::<usize>().unwrap());
@@ -212,7 +212,10 @@ fn embeddings_in_a_list_column_of_parquet_are_learnt_from() {
         (&parts[0]["report"]["features"]["dim"], &parts[0]["report"]["items"]),
         (&2.into(), &48.into())
     );
-    assert!(fails(&["data", "inspect", text(&path), "--array", "label"]).contains("no lists of numbers"));
+    assert!(
+        fails(&["data", "inspect", text(&path), "--array", "label"])
+            .contains("does not hold lists of numbers")
+    );
     let mut train =
         command(&["train", "--data", text(&path), "--array", "embedding", "--out", text(&here.join("out"))]);
     train.args([
@@ -247,12 +250,12 @@ fn items_that_are_in_both_parts_are_said() {
     );
     let said = fine(&["data", "inspect", text(&train), "--test", text(&test)]);
     assert!(
-        said.contains("5 of 6 items of the test part") && said.contains("train 0 (rose), test 0 (boat)"),
+        said.contains("5 of 6 items of the test split") && said.contains("train 0 (rose), test 0 (boat)"),
         "{said}"
     );
     let mut run =
         command(&["train", "--data", text(&train), "--test", text(&test), "--out", text(&here.join("out"))]);
     run.args(["--host", "cross-entropy", "--epochs", "1", "--set", "baseline=none", "--set", "batch=16"]);
     let output = succeed(&mut run);
-    assert!(String::from_utf8(output.stderr).unwrap().contains("warning: 5 of 6 items of the test part"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("warning: 5 of 6 items of the test split"));
 }

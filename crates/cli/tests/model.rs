@@ -115,7 +115,7 @@ fn eval_of_many_classes_lists_the_most_frequent_mistakes() {
         put(&data, &format!("{class}/1.png"), png(8, 8, 10 * at as u8));
     }
     let told = fine(&["eval", text(&run), "--data", text(&data)]);
-    assert!(told.contains("Most frequent mistakes") && told.contains("taken for"), "{told}");
+    assert!(told.contains("Most frequent mistakes") && told.contains("predicted as"), "{told}");
     assert!(!told.contains("Confusion"));
 }
 
@@ -193,11 +193,11 @@ fn mistakes_are_told_with_what_to_do() {
     let message = fails(&["predict", text(&run), "--data", text(&points), "--top", "3"]);
     assert!(message.contains("from 1 to 2"), "{message}");
     let message = fails(&["eval", text(&run), "--data", text(&strange), "--split", "test"]);
-    assert!(message.contains("no test part"), "{message}");
+    assert!(message.contains("no test split"), "{message}");
     let nowhere = run.join("nowhere");
     let message = fails(&["predict", text(&nowhere), "--data", text(&points)]);
     assert!(message.contains("nowhere") && message.contains("folder of a run"), "{message}");
     let message = fails(&["predict", text(&points), "--data", text(&points)]);
     assert!(message.contains("not a safetensors file"), "{message}");
-    assert!(fails(&["predict", text(&run), "--data", "no-such-set"]).contains("known are"));
+    assert!(fails(&["predict", text(&run), "--data", "no-such-set"]).contains("known datasets are"));
 }

@@ -69,7 +69,7 @@ fn training_and_auditing_name_all_unreadable_pictures_at_once_before_anything_is
     let data = text(&data);
     for verb in [vec!["train", "--data", data], vec!["audit", data]] {
         let message = fail(command(&verb).args(["--out", text(&out)]).args(SHORT));
-        assert!(message.contains("3 of 24 pictures cannot be read"), "{message}");
+        assert!(message.contains("3 of 24 images cannot be read"), "{message}");
         for path in &bad {
             assert_eq!(message.matches(text(path)).count(), 1, "{message}");
         }
@@ -90,7 +90,7 @@ fn unreadable_pictures_are_left_out_counted_and_listed_and_the_corrected_labels_
     let out = here.join("out");
     let mut audit = command(&["audit", text(&data), "--skip-unreadable", "--out", text(&out)]);
     let said = error_of(succeed(audit.args(SHORT)));
-    assert!(said.contains("note: 3 of 24 pictures cannot be read and are left out"), "{said}");
+    assert!(said.contains("note: 3 of 24 images cannot be read and are skipped"), "{said}");
     let listed = rows(&out.join("skipped.csv"));
     assert_eq!(listed.iter().map(|row| &row[0]).collect::<Vec<_>>(), bad.each_ref().map(|path| text(path)));
     assert!(listed[0][1].contains("cut off") && listed[1][1].contains("0 bytes"), "{listed:?}");
@@ -139,12 +139,9 @@ fn what_is_passed_over_in_class_folders_is_said_by_every_verb_that_reads_them() 
     ];
     for verb in verbs {
         let said = error_of(succeed(&mut command(&verb)));
-        for part in [
-            "2 .gif files, 1 .tiff file passed over",
-            "1 link that leads nowhere",
-            "`hollow`",
-            "1 other file",
-        ] {
+        for part in
+            ["2 .gif files, 1 .tiff file skipped", "1 link that leads nowhere", "`hollow`", "1 other file"]
+        {
             assert!(
                 said.lines().any(|line| line.starts_with("note: ") && line.contains(part)),
                 "{verb:?}: {said}"
@@ -173,7 +170,7 @@ fn a_slip_in_the_name_of_a_data_set_is_answered_with_the_name_that_was_meant() {
         assert!(message.contains("did you mean `cifar10`?"), "{message}");
     }
     let message = fails(&["data", "inspect", "no/such/folder"]);
-    assert!(message.contains("neither a file or folder") && !message.contains("did you mean"), "{message}");
+    assert!(message.contains("no such file or folder") && !message.contains("did you mean"), "{message}");
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_plug_in_that_a_tree_of_two_levels_leaves_nothing_to_do_is_refused_before_an
     let tree = trial.tree("two.txt");
     let problem = fail(&mut trial.train("run", &[&tree]));
     for word in [
-        "nothing to do",
+        "no effect",
         "`two`",
         "2 of 6 class pairs related, 0 unrelated",
         "eta_max below 4",
@@ -146,7 +146,7 @@ fn ablations_are_judged_by_the_terms_that_they_keep() {
     let two = trial.tree("two.txt");
     for plugin in ["plugin=no-snop", "plugin=no-dcsa", "plugin=random-pairs"] {
         let problem = fail(&mut trial.train("run", &[&two, plugin]));
-        assert!(problem.contains("nothing to do"), "{plugin}: {problem}");
+        assert!(problem.contains("no effect"), "{plugin}: {problem}");
     }
     succeed(&mut trial.train("weightless", &[&two, "negscale.lambda=0", "negscale.mu=0"]));
     assert_eq!(trial.results("weightless")["method"], "cross-entropy + negscale (weight 0)");
@@ -171,7 +171,7 @@ fn refurbished_targets_are_refused_where_the_method_hands_over_no_beliefs() {
     succeed(&mut trial.train("mixed", &["host=dividemix", "dividemix.tap=mixed"]));
 }
 
-/// Ends after the first batches, in good order.
+/// Ends after the first batches, cleanly.
 fn stopped(command: &mut Command) {
     let output = command.arg("--stop-with-input").stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.status.code(), Some(143), "{}", said(&output));
@@ -191,8 +191,8 @@ fn a_run_that_goes_on_under_other_instructions_says_so_and_records_both() {
     let ours = recorded(&written);
     std::fs::write(&settings, written.replace(&format!("\"{ours}\""), "\"abacus\"")).unwrap();
     let words = said(&succeed(&mut train()));
-    assert!(words.contains("the run goes on"), "{words}");
-    assert!(words.contains("began with other instructions (abacus)"), "{words}");
+    assert!(words.contains("the run resumes"), "{words}");
+    assert!(words.contains("started with other CPU instructions (abacus)"), "{words}");
     let both = format!("abacus then {ours}");
     assert_eq!(recorded(&std::fs::read_to_string(&settings).unwrap()), both);
     assert_eq!(trial.results("run")["instructions"], both.as_str());

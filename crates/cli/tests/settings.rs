@@ -118,7 +118,7 @@ fn config_explain_explains_all_one_or_a_table() {
 #[test]
 fn methods_are_listed_for_people_and_for_programs() {
     let listed = fine(&["methods"]);
-    for part in ["cross-entropy", "no-dcsa", "resnet-18", "2 networks; cost 22", "is told 1000 true labels"] {
+    for part in ["cross-entropy", "no-dcsa", "resnet-18", "2 networks; cost 22", "uses 1000 true labels"] {
         assert!(listed.contains(part), "{part} is missing in {listed}");
     }
     assert!(listed.lines().all(|line| line.chars().count() <= 110), "{listed}");

@@ -118,12 +118,12 @@ fn a_second_run_does_nothing_and_what_is_missing_is_done_alone() {
     let times: Vec<_> = all.iter().map(written).collect();
 
     let (_, second) = said(&fine(&mut sweep(&here, &["run", "sweep.toml"])));
-    assert!(second.contains("4 done before, 0 to do"), "{second}");
+    assert!(second.contains("4 already done, 0 to do"), "{second}");
 
     std::fs::remove_file(all[2].join("results.json")).unwrap();
     assert_eq!(counts(&here, "runs"), counted([("done", 3), ("missing", 1)]));
     let (_, third) = said(&fine(&mut sweep(&here, &["run", "sweep.toml"])));
-    assert!(third.contains("3 done before, 1 to do"), "{third}");
+    assert!(third.contains("3 already done, 1 to do"), "{third}");
     assert_eq!(remains(&here.join("runs")), before);
     for (i, run) in all.iter().enumerate() {
         assert_eq!(written(run) == times[i], i != 2, "{}", run.display());
@@ -204,7 +204,7 @@ fn a_run_that_fails_is_listed_and_the_others_are_done() {
     let (table, _) = said(&fine(&mut sweep(&here, &["collect", "sweep.toml"])));
     assert!(table.contains("1 of 2 runs are done"), "{table}");
     let lines = fails(&mut sweep(&here, &["run", "sweep.toml"]));
-    assert!(lines.contains("1 done before, 1 to do"), "a failed run is tried again: {lines}");
+    assert!(lines.contains("1 already done, 1 to do"), "a failed run is tried again: {lines}");
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn tables_hold_what_the_results_say() {
     let words = ["collect", "sweep.toml", "--out", "tables", "--figure", "test_last"];
     let (text, _) = said(&fine(&mut sweep(&here, &words)));
     assert!(
-        text.contains("none with the same seeds is done yet: 1") && text.contains("5 of 6 runs"),
+        text.contains("no partner with the same seeds is done yet: 1") && text.contains("5 of 6 runs"),
         "{text}"
     );
     let pairs = read("test_last-paired.csv");

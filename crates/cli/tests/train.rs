@@ -94,7 +94,7 @@ fn checkpoints(out: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Starts a run and stops it in good order once so many checkpoints were written.
+/// Starts a run and stops it cleanly once so many checkpoints were written.
 fn stop_after(arguments: &[String], out: &Path, written: usize) {
     stop_by("TERM", 143, arguments, out, written);
 }
@@ -158,7 +158,7 @@ fn training_leaves_a_folder_of_plain_files_and_says_what_it_found() {
     assert!(!report.contains("<script") && report.contains("&#60;script") | report.contains("&lt;script"));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.lines().any(|line| line.starts_with("epoch   6/6") && line.contains("right from wrong")),
+        said.lines().any(|line| line.starts_with("epoch   6/6") && line.contains("right/wrong AUC")),
         "{said}"
     );
 }
@@ -370,7 +370,7 @@ fn bad_input_is_refused_by_name() {
     let file = here.join("file");
     std::fs::write(&file, "").unwrap();
     let message = fails(&mut command(&arguments, &file.join("run")));
-    assert!(message.contains("cannot make the folder"), "{message}");
+    assert!(message.contains("cannot create the folder"), "{message}");
 }
 
 #[test]

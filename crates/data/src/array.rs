@@ -144,7 +144,7 @@ impl Array {
         if needed != Some(block.len()) {
             let needed = needed.map_or("more bytes than any file has".into(), |n| format!("{n} bytes"));
             let problem = format!(
-                "shape {shape:?} of {}-byte items needs {needed}, which does not fit the {} there are: the file is cut off or its header wrong",
+                "shape {shape:?} of {}-byte items needs {needed}, which does not fit the {} there are: the file is cut off or its header is wrong",
                 element.size,
                 block.len()
             );
@@ -201,7 +201,7 @@ impl Array {
             };
             u32::try_from(label).ok().filter(|&label| (label as usize) < classes).ok_or_else(|| {
                 let problem = format!(
-                    "label {label} in column {column} names no class: there are {classes}, numbered from 0"
+                    "label {label} in column {column} is not a class: there are {classes}, numbered from 0"
                 );
                 self.wrong_at(format!("row {row}"), problem)
             })
@@ -250,7 +250,7 @@ impl Array {
                 Some(word) if !word.is_empty() => column.push(&word),
                 _ => {
                     return Err(self.wrong(format!(
-                        "label of row {row} is no class: labels are whole numbers or text, not fractions, NaN or nothing"
+                        "the label of row {row} is not a class: labels are whole numbers or text, not fractions, NaN or empty"
                     )));
                 }
             }

@@ -47,7 +47,7 @@ pub trait FeatureStore: Send + Sync {
     }
 }
 
-/// The items of a data set.
+/// The items of a dataset.
 #[derive(Clone)]
 pub enum Items {
     /// Pictures.
@@ -105,7 +105,7 @@ impl std::fmt::Debug for Dataset {
 }
 
 impl Dataset {
-    /// A data set, if items, labels and classes fit together.
+    /// A dataset, if items, labels and classes fit together.
     pub fn new(
         name: impl Into<String>,
         classes: Vec<String>,
@@ -133,7 +133,7 @@ impl Dataset {
         } else if let Some(at) = labels.iter().position(|&l| l as usize >= self.classes.len()) {
             let last = self.classes.len().saturating_sub(1);
             format!(
-                "{what} {} of item {at} names no class: there are {}, numbered 0 to {last}",
+                "{what} {} of item {at} is not a class: there are {}, numbered 0 to {last}",
                 labels[at],
                 self.classes.len()
             )
@@ -199,7 +199,7 @@ impl Dataset {
     /// So many of the items, chosen at random but always the same ones, in their own order.
     pub fn sample(&self, count: usize) -> Result<Self> {
         if count == 0 || count > self.len() {
-            let problem = format!("{count} items were asked for: it must be from 1 to {}", self.len());
+            let problem = format!("{count} items were requested: it must be from 1 to {}", self.len());
             return Err(Error::Labels { dataset: self.name.clone(), problem });
         }
         let order = Draw::new(0, Purpose::Sample, 0, 0).permutation(self.len());
@@ -208,7 +208,7 @@ impl Dataset {
         self.subset(&chosen)
     }
 
-    /// sha256 over class names, given labels and every item's bytes, in hexadecimal: two data sets with the same
+    /// sha256 over class names, given labels and every item's bytes, in hexadecimal: two datasets with the same
     /// fingerprint train the same.
     pub fn fingerprint(&self) -> Result<String> {
         let mut hash = Sha256::new();
@@ -277,7 +277,7 @@ impl FeatureStore for Chosen<dyn FeatureStore> {
     }
 }
 
-/// A data set with what it is judged by.
+/// A dataset with what it is judged by.
 #[derive(Debug, Clone)]
 pub struct Splits {
     /// To learn from.
@@ -293,7 +293,7 @@ pub struct Splits {
 }
 
 impl Splits {
-    /// Data with its test part, and nothing to say about it.
+    /// Data with its test split, and nothing to say about it.
     pub fn new(train: Dataset, test: Option<Dataset>) -> Self {
         Self { train, test, second_test: None, notes: Vec::new(), left_out: Vec::new() }
     }

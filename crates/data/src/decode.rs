@@ -21,7 +21,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|e| Error::io(path, e))?;
     if bytes.len() as u64 > MAX_FILE {
-        let problem = format!("more than {MAX_FILE} bytes: no picture of reasonable size");
+        let problem = format!("more than {MAX_FILE} bytes: too large for an image");
         return Err(Error::format(path, None, problem));
     }
     Ok(bytes)
@@ -31,7 +31,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {
     let broken = |problem: String| Error::format(path, None, problem);
     if bytes.is_empty() {
-        return Err(broken("the picture is empty (0 bytes): replace or remove it".into()));
+        return Err(broken("the image is empty (0 bytes): replace or remove it".into()));
     }
     let mut reader =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Error::io(path, e))?;
@@ -40,21 +40,21 @@ pub fn decode(path: &Path, bytes: &[u8]) -> Result<Image> {
     limits.max_alloc = Some(MAX_PIXELS * 8);
     reader.limits(limits);
     if reader.format().is_none() {
-        return Err(broken("not a picture that can be read: JPEG, PNG and WebP can".into()));
+        return Err(broken("not a readable image: JPEG, PNG and WebP are supported".into()));
     }
     if reader.format() == Some(ImageFormat::Jpeg) && !has_end_of_jpeg(bytes) {
-        return Err(broken("the picture is cut off or damaged: its end is missing".into()));
+        return Err(broken("the image is cut off or damaged: its end is missing".into()));
     }
-    let unreadable = |e: ::image::ImageError| broken(format!("the picture cannot be decoded: {e}"));
+    let unreadable = |e: ::image::ImageError| broken(format!("the image cannot be decoded: {e}"));
     let decoder = reader.into_decoder().map_err(unreadable)?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
-        return Err(broken(format!("the picture is {width} x {height}: nothing in it")));
+        return Err(broken(format!("the image is {width} x {height}: nothing in it")));
     }
     if u64::from(width) * u64::from(height) > MAX_PIXELS {
         let most = MAX_PIXELS / 1_000_000;
         return Err(broken(format!(
-            "the picture is {width} x {height}: more than {most} megapixels; make it smaller"
+            "the image is {width} x {height}: more than {most} megapixels; make it smaller"
         )));
     }
     let grey =
@@ -183,7 +183,7 @@ mod tests {
         let length = (inner.len() as u16 + 2).to_be_bytes();
         let mut bytes = [&plain[..2], &[0xFF, 0xE1], &length, &inner, &plain[2..]].concat();
         let whole = bytes.len();
-        bytes.extend(b"a tail of bytes that are not the picture's");
+        bytes.extend(b"a tail of bytes that are not the image's");
         assert_eq!(decoded(&bytes).pixels, decoded(&plain).pixels);
         let error = decode(Path::new("half.jpg"), &bytes[..whole / 2]).unwrap_err().to_string();
         assert!(error.contains("half.jpg") && error.contains("cut off"), "{error}");

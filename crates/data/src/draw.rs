@@ -21,7 +21,7 @@ pub enum Purpose {
     HeldOut = 4,
     /// What a training method draws for a batch, such as the weight of a mixture.
     Method = 5,
-    /// Which samples a smaller data set has.
+    /// Which samples a smaller dataset has.
     Sample = 6,
     /// Which samples a training method is told the true labels of.
     Truth = 7,

@@ -32,25 +32,25 @@ pub enum Error {
         problem: String,
     },
     /// Labels do not fit the items or the classes.
-    #[error("data set `{dataset}`: {problem}")]
+    #[error("dataset `{dataset}`: {problem}")]
     Labels {
-        /// Name of the data set.
+        /// Name of the dataset.
         dataset: String,
         /// What is wrong and what to do.
         problem: String,
     },
-    /// A data set that is in none of the folders.
-    #[error("data set `{name}` was not found. {looked_for}")]
+    /// A dataset that is in none of the folders.
+    #[error("dataset `{name}` was not found. {looked_for}")]
     Missing {
-        /// Name of the data set.
+        /// Name of the dataset.
         name: String,
         /// Which files in which folders were looked for.
         looked_for: String,
     },
     /// An item that cannot be read.
-    #[error("data set `{dataset}`, item {item}{}: {source}", place_unless_said(origin, source))]
+    #[error("dataset `{dataset}`, item {item}{}: {source}", place_unless_said(origin, source))]
     Item {
-        /// Name of the data set.
+        /// Name of the dataset.
         dataset: String,
         /// Number of the item, from 0.
         item: usize,
@@ -68,9 +68,9 @@ pub enum Error {
         items: usize,
     },
     /// The program itself failed while it read items: a panic, caught.
-    #[error("data set `{dataset}`, {place}: failed inside the program: this is a defect, please report it")]
+    #[error("dataset `{dataset}`, {place}: failed inside the program: this is a defect, please report it")]
     Defect {
-        /// Name of the data set.
+        /// Name of the dataset.
         dataset: String,
         /// What was being read.
         place: String,
@@ -88,7 +88,7 @@ pub enum Error {
     /// Something could not be fetched.
     #[error("cannot get {what}: {problem}")]
     Fetch {
-        /// A data set, an address or a package.
+        /// A dataset, an address or a package.
         what: String,
         /// What is wrong and what to do.
         problem: String,

@@ -49,7 +49,8 @@ impl Folders {
     pub fn to_read(flag: Option<&Path>) -> Result<Self> {
         match flag {
             Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-                let problem = "there is no such folder, and --data-dir (in a recipe: data_dir) must name one";
+                let problem =
+                    "there is no such folder; --data-dir (in a recipe: data_dir) must name an existing one";
                 Err(Error::format(folder, None, problem))
             }
             _ => Ok(Self::of_process(flag)),
@@ -66,7 +67,7 @@ impl Folders {
         self.cache.as_deref().ok_or_else(|| Error::Setting {
             what: "cache folder",
             value: "(none)".into(),
-            requirement: "this system names no folder for caches: name one yourself".into(),
+            requirement: "this system has no cache folder: name one with --data-dir".into(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Data sets with labels of unknown quality: formats, label noise, views and loading. No tensor framework.
+//! Datasets with labels of unknown quality: formats, label noise, views and loading. No tensor framework.
 //!
 //! Data flows one way: a format becomes a [`Dataset`]; noise may change its given labels; views turn an item into what a
 //! network sees; the loader makes batches of them. Every random choice is a function of (seed, purpose, epoch, sample), see

@@ -57,7 +57,9 @@ pub(crate) fn start(bytes: &[u8]) -> Result<usize, String> {
         (1, Some(two), _) => (usize::from(u16::from_le_bytes([two[0], two[1]])), 10),
         (2 | 3, _, Some(four)) => (u32::from_le_bytes([four[0], four[1], four[2], four[3]]) as usize, 12),
         (1..=3, _, _) => return Err(short()),
-        (version, _, _) => return Err(format!(".npy version {version} is not known: versions 1 to 3 are")),
+        (version, _, _) => {
+            return Err(format!(".npy version {version} is not supported: versions 1 to 3 are"));
+        }
     };
     if length > MAX_HEADER {
         return Err(format!("the header claims {length} bytes: at most {MAX_HEADER} are accepted"));
@@ -86,7 +88,7 @@ impl Header {
             match key {
                 "descr" if rest.peeks('[') => {
                     return Err(
-                        "records (structured dtype) are not read: save the columns as one array of numbers"
+                        "records (structured dtype) are not supported: save the columns as one array of numbers"
                             .into(),
                     );
                 }
@@ -116,7 +118,7 @@ fn parse_element(descr: &str) -> Result<Element, String> {
     let letter = letters.next();
     if letter == Some('O') {
         return not_read(
-            "holds Python objects, and opening them can run code: save numbers, e.g. array.astype('float32')",
+            "holds Python objects, which can run code when opened: save numbers, e.g. array.astype('float32')",
         );
     }
     let size = letters.as_str().parse::<usize>().ok().filter(|&size| size <= 1 << 20);
@@ -129,7 +131,7 @@ fn parse_element(descr: &str) -> Result<Element, String> {
         (Some('U'), Some(size)) => (Kind::Unicode, 4 * size),
         _ => {
             return not_read(
-                "is not read: f2, f4, f8, i1 to i8, u1 to u8 and b1 are, and for labels S and U",
+                "is not supported: f2, f4, f8, i1 to i8, u1 to u8 and b1 are, and for labels S and U",
             );
         }
     };

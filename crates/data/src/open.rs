@@ -7,7 +7,7 @@ use crate::{Error, Result, Splits, known, own};
 use negscale_records::did_you_mean;
 use std::path::Path;
 
-/// Opens a data set: one that is [known] by name, else the user's [own] at that path.
+/// Opens a dataset: one that is [known] by name, else the user's [own] at that path.
 ///
 /// A name that is both known and an existing path means the known set; write `./name` for the path.
 pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Splits> {
@@ -28,7 +28,7 @@ pub fn open(what: &str, folders: &Folders, options: &OwnOptions) -> Result<Split
         return own::open(path, options);
     }
     let problem = format!(
-        "neither a file or folder nor a known data set; {}known are {}",
+        "there is no such file or folder, and no known dataset of that name; {}known datasets are {}",
         did_you_mean(what, known::names()),
         known::names().join(", ")
     );

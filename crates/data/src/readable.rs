@@ -88,12 +88,12 @@ pub(crate) fn note(failures: &[Failure], items: usize) -> Option<String> {
     let first = failures.first()?.place();
     let more = if failures.len() == 1 { "" } else { " and others" };
     let count = failures.len();
-    Some(format!("{count} of {items} pictures cannot be read and are left out: {first}{more}"))
+    Some(format!("{count} of {items} images cannot be read and are skipped: {first}{more}"))
 }
 
 /// What an error says of all.
 pub(crate) fn tell(failures: &[Failure], items: usize) -> String {
-    let mut text = format!("{} of {items} pictures cannot be read:", failures.len());
+    let mut text = format!("{} of {items} images cannot be read:", failures.len());
     for failure in failures.iter().take(TOLD) {
         text += &format!("\n  {}: {}", failure.place(), failure.reason);
     }
@@ -101,7 +101,7 @@ pub(crate) fn tell(failures: &[Failure], items: usize) -> String {
         text += &format!("\n  and {} more", failures.len() - TOLD);
     }
     if failures.len() == items {
-        return text + "\nReplace them, or point at other data";
+        return text + "\nReplace them, or use other data";
     }
-    text + "\nReplace or remove them, or leave them out with --skip-unreadable (in a recipe: skip_unreadable = true)"
+    text + "\nReplace or remove them, or skip them with --skip-unreadable (in a recipe: skip_unreadable = true)"
 }

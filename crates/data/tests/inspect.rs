@@ -1,4 +1,4 @@
-//! Reports on small data sets whose every fact is known.
+//! Reports on small datasets whose every fact is known.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -59,7 +59,7 @@ fn an_image_folder_keeps_sizes_and_channels_and_counts_what_it_passes_over() {
     put(root.path(), "notes.txt", "x");
     let opened = own::open_in_full(root.path(), &OwnOptions::default()).unwrap();
     assert_eq!(opened.form, Form::ImageFolder);
-    assert!(opened.splits.notes.join("").contains("1 other file passed over"), "{:?}", opened.splits.notes);
+    assert!(opened.splits.notes.join("").contains("1 other file skipped"), "{:?}", opened.splits.notes);
     let train = &opened.splits.train;
     assert_eq!((train.classes(), train.given()), (&["cat".to_string(), "dog".into()][..], &[0, 0, 1][..]));
     assert_eq!(shape(train, 0), Shape { width: 7, height: 2, channels: 3 });
@@ -335,8 +335,8 @@ fn pictures_to_be_predicted_need_no_labels() {
     assert_eq!(shape(&one, 0), Shape { width: 4, height: 3, channels: 3 });
     let empty = TempDir::new().unwrap();
     let refused = |path: &Path| own::open_items(path, &OwnOptions::default()).unwrap_err().to_string();
-    assert!(refused(empty.path()).contains("no picture"));
-    assert!(refused(&root.path().join("notes.txt")).contains("no form that is known"));
+    assert!(refused(empty.path()).contains("no image"));
+    assert!(refused(&root.path().join("notes.txt")).contains("unknown format"));
     assert!(refused(&root.path().join("absent")).contains("absent"));
 }
 

@@ -139,11 +139,11 @@ fn ids_are_kept_out_of_features_and_join_labels() {
     let splits = open(&data, &OwnOptions::default());
     let Items::Features(store) = splits.train.items() else { panic!("features") };
     assert_eq!((store.dim(), store.origin(1).as_deref()), (2, Some("k3")));
-    assert!(splits.notes[0].contains("`sample_id` is taken for ids"), "{:?}", splits.notes);
+    assert!(splits.notes[0].contains("`sample_id` is used as ids"), "{:?}", splits.notes);
     let labels = put(root.path(), "l.csv", "sample_id,label\nk9,p\nk7,q\nk3,p\n");
     assert_eq!(words(&open(&data, &with(&labels)).train), ["q", "p", "p"]);
     let labels = put(root.path(), "l.csv", "sample_id,label\nk9,p\nk7,q\nk4,p\n");
-    refused(&data, &with(&labels), &["line 4", "`k4` is the id of no item"]);
+    refused(&data, &with(&labels), &["line 4", "there is no item with the id `k4`"]);
     let kept = OwnOptions { ignore_columns: vec!["sample_id".into(), "b".into()], ..OwnOptions::default() };
     let Items::Features(store) = open(&data, &kept).train.items().clone() else { panic!("features") };
     assert_eq!((store.dim(), store.origin(0)), (1, None));

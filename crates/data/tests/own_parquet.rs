@@ -160,7 +160,7 @@ fn embeddings_in_a_column_of_lists_are_read_in_all_row_groups() {
     let splits = own::open(&path, &OwnOptions { labels: Some(labels), ..asked }).unwrap();
     assert_eq!(splits.train.given(), [1, 1, 0, 1, 0]);
     let strange = OwnOptions { array: Some("label".into()), ..OwnOptions::default() };
-    assert!(own::open(&path, &strange).unwrap_err().to_string().contains("no lists of numbers"));
+    assert!(own::open(&path, &strange).unwrap_err().to_string().contains("does not hold lists of numbers"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn columns_of_numbers_are_a_table_without_its_ids() {
     writer.close().unwrap();
     let splits = open(root.path(), &out).unwrap();
     assert_eq!((splits.train.given(), vector(&splits, 1)), (&[1, 0, 1][..], vec![1.5, 7.0]));
-    assert!(splits.notes[0].contains("`id` is taken for ids"), "{:?}", splits.notes);
+    assert!(splits.notes[0].contains("`id` is used as ids"), "{:?}", splits.notes);
     let chosen = OwnOptions { feature_columns: vec!["b".into()], ..OwnOptions::default() };
     assert_eq!(vector(&own::open(&root.path().join("set.parquet"), &chosen).unwrap(), 0), [9.0]);
 }

@@ -48,7 +48,7 @@ fn all_unreadable_pictures_of_all_parts_are_named_at_once_with_what_to_do() {
     let splits = own::open(root.path(), &OwnOptions::default()).unwrap();
     let error = splits.check_readable().unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with("3 of 16 pictures cannot be read:"), "{text}");
+    assert!(text.starts_with("3 of 16 images cannot be read:"), "{text}");
     for path in &bad {
         assert_eq!(text.matches(path.to_str().unwrap()).count(), 1, "{text}");
     }

@@ -41,7 +41,7 @@ pub enum Error {
         /// What the system said.
         r#source: std::io::Error,
     },
-    /// A loss that is no number.
+    /// A loss that is not finite.
     #[error(
         "the loss is {value} in epoch {epoch}, batch {batch}: training diverged; lower `optimiser.lr` (it is {lr})"
     )]

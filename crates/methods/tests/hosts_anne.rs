@@ -11,7 +11,7 @@ use negscale_data::draw::{Draw, Purpose};
 use negscale_methods::Error;
 use negscale_methods::host::{Facts, Kind, Protocol};
 use negscale_methods::hosts::anne::{Settings, consistency};
-use negscale_methods::kit::adaptive::{Rule, Selection};
+use negscale_methods::kit::adaptive::{AdaptiveSettings, Selection};
 use negscale_methods::trainer::{TrainSettings, Trainer};
 use negscale_nets::Scan;
 use negscale_nets::optim::{self, Sgd};
@@ -36,7 +36,12 @@ fn example(samples: usize) -> (Scan, Vec<u32>) {
 }
 
 /// Steps 2 to 6 of the method, sample by sample and cut by cut.
-fn literally(scan: &Scan, given: &[u32], rule: &Rule, warming_up: bool) -> (Vec<u32>, Vec<bool>, Vec<f64>) {
+fn literally(
+    scan: &Scan,
+    given: &[u32],
+    rule: &AdaptiveSettings,
+    warming_up: bool,
+) -> (Vec<u32>, Vec<bool>, Vec<f64>) {
     let (n, classes, dim) = (given.len(), scan.classes, scan.dim);
     let p: Vec<Vec<f64>> = scan
         .logits
@@ -141,7 +146,7 @@ fn literally(scan: &Scan, given: &[u32], rule: &Rule, warming_up: bool) -> (Vec<
 fn the_selection_is_that_of_a_literal_loop() {
     for (samples, warming_up) in [(60, true), (60, false), (151, true), (151, false)] {
         let (scan, given) = example(samples);
-        let rule = Rule { ceiling: 30, fewest: [5, 8, 12, 20], ..Rule::default() };
+        let rule = AdaptiveSettings { ceiling: 30, fewest: [5, 8, 12, 20], ..AdaptiveSettings::default() };
         let made = rule.select(&scan, &given, warming_up).unwrap();
         let (labels, clean, right) = literally(&scan, &given, &rule, warming_up);
         assert_eq!(made.labels, labels);
@@ -152,7 +157,7 @@ fn the_selection_is_that_of_a_literal_loop() {
         // The example is worth something: labels change, and both answers occur.
         assert_ne!(made.labels, given);
         assert!(made.clean.contains(&true) && made.clean.contains(&false) && !made.fell_back);
-        let kept = Rule { relabel: false, ..rule };
+        let kept = AdaptiveSettings { relabel: false, ..rule };
         assert_eq!(kept.select(&scan, &given, warming_up).unwrap().labels, given);
     }
 }
@@ -165,7 +170,7 @@ fn if_nobody_is_clean_the_vote_decides() {
         row.fill(0.0);
         row[i % 3] = 2.0;
     }
-    let rule = Rule { gamma_e: 1.0, ..Rule::default() };
+    let rule = AdaptiveSettings { gamma_e: 1.0, ..AdaptiveSettings::default() };
     let Selection { labels, clean, right, fell_back } = rule.select(&scan, &given, false).unwrap();
     assert!(fell_back && clean.contains(&true) && clean.contains(&false));
     assert_eq!(labels, given);
@@ -215,7 +220,7 @@ fn tuned_settings_are_the_published_ones() {
     assert_eq!(tuned(10, "none"), (0.95, 0.3, 1));
     assert_eq!(tuned(50, "none"), (0.95, 0.5, 0));
     // Blind: noise makes no difference, and an own setting holds.
-    let rule = Rule { gamma_r: 0.7, ..Rule::default() };
+    let rule = AdaptiveSettings { gamma_r: 0.7, ..AdaptiveSettings::default() };
     let own = Settings { rule, ..Settings::default() };
     assert_eq!(own.clone().checked(&facts(100, "sym-incl:0.5")).unwrap(), own);
 }

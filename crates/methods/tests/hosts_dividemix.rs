@@ -11,8 +11,8 @@ use negscale_methods::hosts::{card, dividemix, rankmatch};
 use negscale_methods::kit::loss::{one_hot, prior_penalty, soft_cross_entropy, squared_error};
 use negscale_methods::kit::semi::{Cost, Division, divide};
 use negscale_methods::kit::target::{co_guess, refine, sharpen};
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
-use negscale_nets::Entry;
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
+use negscale_nets::ParameterEntry;
 use negscale_nets::values;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -209,7 +209,7 @@ fn each_network_is_given_the_division_of_its_peer() {
     }
 }
 
-fn state(trainer: &Trainer, net: usize) -> Vec<(Entry, Vec<f32>)> {
+fn state(trainer: &Trainer, net: usize) -> Vec<(ParameterEntry, Vec<f32>)> {
     trainer.networks().net(net).read().unwrap()
 }
 
@@ -234,7 +234,7 @@ fn a_batch_changes_the_network_it_trains_and_nothing_of_its_peer() {
             assert_eq!(changed.len() as u64, trainer.batches_done() - batches, "{host}");
             trained.extend(changed);
             before = after;
-            if matches!(outcome, Outcome::Finished(_)) {
+            if matches!(outcome, EpochEnd::Finished(_)) {
                 break;
             }
         }

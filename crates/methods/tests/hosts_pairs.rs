@@ -6,7 +6,7 @@ mod house;
 use house::{finish, picture_settings, pictures, settings, survives_stops, task, weights};
 use negscale_data::Dataset;
 use negscale_methods::hosts::{METHODS, card};
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use negscale_nets::{Input, NetSpec, Network, names};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -27,7 +27,7 @@ fn by_path(trainer: &Trainer) -> Vec<(String, Vec<u32>)> {
 /// Runs one batch.
 fn one_batch(trainer: &mut Trainer) {
     let flag = trainer.stop_flag();
-    assert!(matches!(trainer.epoch(|_| flag.store(true, Relaxed)).unwrap(), Outcome::Stopped));
+    assert!(matches!(trainer.epoch(|_| flag.store(true, Relaxed)).unwrap(), EpochEnd::Stopped));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod house;
 use house::{CLASSES, finish, known_noise, long_run, settings, task, timeless, weights};
 use negscale_methods::host::{Facts, Kind, Protocol};
 use negscale_methods::hosts::{card, ccl, crosssplit, unicon};
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
 
 const ALL: [&str; 3] = ["unicon", "crosssplit", "ccl"];
@@ -40,7 +40,7 @@ fn list(value: &serde_json::Value) -> Vec<u32> {
 }
 
 /// Runs one batch.
-fn step(trainer: &mut Trainer) -> Outcome {
+fn step(trainer: &mut Trainer) -> EpochEnd {
     let flag = trainer.stop_flag();
     flag.store(false, Relaxed);
     trainer.epoch(|_| flag.store(true, Relaxed)).unwrap()
@@ -80,7 +80,7 @@ fn defaults_are_those_of_their_descriptions() {
     assert_eq!((contrast.lambda_c, contrast.contrast_temperature, d_mu, tau), (0.025, 0.05, 0.7, 5.0));
     assert_eq!((contrast.semi.temperature, contrast.semi.alpha, contrast.semi.lambda_p), (0.5, 4.0, 1.0));
     let split = crosssplit::Settings::default();
-    assert_eq!((split.split, split.warm_up_on_all), (crosssplit::Split::Disjoint, false));
+    assert_eq!((split.split, split.warm_up_on_all), (crosssplit::LabelSplit::Disjoint, false));
     assert_eq!(split.delta.epochs(300), 10);
     let ccl = ccl::Settings::default();
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_batch_changes_the_network_it_trains_and_nothing_of_its_peer() {
             assert!(changed.len() <= 1, "{host}: {changed:?}");
             trained.extend(changed);
             before = after;
-            if matches!(outcome, Outcome::Finished(_)) {
+            if matches!(outcome, EpochEnd::Finished(_)) {
                 break;
             }
         }
@@ -155,7 +155,7 @@ fn a_stop_at_any_moment_even_in_the_second_look_before_a_turn_changes_nothing() 
             // Asked again while it is still to stop: in the middle of scans as well as of batches.
             let outcomes = [outcome, stopped.epoch(|_| {}).unwrap()];
             for outcome in outcomes {
-                if let Outcome::Finished(record) = outcome {
+                if let EpochEnd::Finished(record) = outcome {
                     again.push(*record);
                 }
             }
@@ -182,7 +182,7 @@ fn unicon_takes_the_same_number_from_every_class_and_looks_again_before_the_seco
     assert!(counts[0] > 5 && counts.iter().all(|&count| counts[0].abs_diff(count) <= 1), "{counts:?}");
     assert_eq!(labelled(&planned[0]), labelled(&planned[1]), "both networks together judge");
     while phases(&trainer)[1] == planned[1] {
-        assert!(matches!(step(&mut trainer), Outcome::Stopped), "the second phase was never planned anew");
+        assert!(matches!(step(&mut trainer), EpochEnd::Stopped), "the second phase was never planned anew");
     }
     assert_eq!(phases(&trainer)[0], planned[0]);
 }

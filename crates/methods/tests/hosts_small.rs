@@ -11,8 +11,8 @@ use negscale_data::{LoaderSettings, NoiseSpec, Order, View};
 use negscale_methods::host::{Facts, Kind, Protocol};
 use negscale_methods::hosts::parts::SmallLossSettings;
 use negscale_methods::hosts::{card, jocor};
-use negscale_methods::trainer::{Outcome, Task, TrainSettings, Trainer};
-use negscale_nets::optim::{Optimiser, Rule, Sgd};
+use negscale_methods::trainer::{EpochEnd, Task, TrainSettings, Trainer};
+use negscale_nets::optim::{Optimiser, OptimiserSettings, Sgd};
 use negscale_nets::schedule::Schedule;
 use negscale_nets::values;
 use negscale_nets::{self, Network, Output, Pass};
@@ -28,7 +28,7 @@ fn table(text: &str) -> toml::Table {
     text.parse().unwrap()
 }
 
-fn plain_steps() -> Rule {
+fn plain_steps() -> OptimiserSettings {
     Sgd { lr: 0.5, momentum: 0.0, nesterov: false, weight_decay: 0.0, decay_norms: true }.into()
 }
 
@@ -203,7 +203,7 @@ fn the_share_forgotten_follows_its_ramp_and_is_what_the_ledger_says() {
         run.epochs = 4;
         let mut trainer = Trainer::new(task(200, NOISE), run).unwrap();
         let mut records = Vec::new();
-        while let Outcome::Finished(record) = trainer.epoch(|_| {}).unwrap() {
+        while let EpochEnd::Finished(record) = trainer.epoch(|_| {}).unwrap() {
             records.push(*record);
             let said = trainer.ledger().unwrap().clean(0).is_some();
             assert_eq!(said, records.len() > 1, "the first epoch forgets nothing");
@@ -330,7 +330,10 @@ fn norms_are_frozen_together_and_only_together() {
     for net in 0..2 {
         for ((begin, alone), together) in seen[0][net].iter().zip(&seen[1][net]).zip(&seen[2][net]) {
             assert_ne!(begin.1, alone.1, "{}", begin.0.path);
-            let is_norm = matches!(begin.0.kind, negscale_nets::Kind::Norm | negscale_nets::Kind::Buffer);
+            let is_norm = matches!(
+                begin.0.kind,
+                negscale_nets::ParameterKind::Norm | negscale_nets::ParameterKind::Buffer
+            );
             assert_eq!(alone.1 == together.1, is_norm, "{}", begin.0.path);
         }
     }
@@ -351,8 +354,8 @@ fn facts(classes: usize, noise: &str) -> Facts {
 
 #[test]
 fn tuned_settings_are_the_published_ones() {
-    let easy = SmallLossSettings { protocol: Protocol::Tuned, ..SmallLossSettings::default() };
-    let tuned = jocor::Settings { easy, ..jocor::Settings::default() };
+    let small_loss = SmallLossSettings { protocol: Protocol::Tuned, ..SmallLossSettings::default() };
+    let tuned = jocor::Settings { small_loss, ..jocor::Settings::default() };
     for (classes, noise, lambda) in [
         (10, "sym-excl:0.2", 0.9),
         (10, "sym-excl:0.5", 0.9),
@@ -364,7 +367,11 @@ fn tuned_settings_are_the_published_ones() {
     ] {
         let found = tuned.clone().checked(&facts(classes, noise)).unwrap();
         assert_eq!(found.lambda, lambda, "{classes} {noise}");
-        assert_eq!(found.easy.rate, negscale_methods::hosts::parts::Rate::Share(0.2), "the rate is known");
+        assert_eq!(
+            found.small_loss.rate,
+            negscale_methods::hosts::parts::Rate::Share(0.2),
+            "the rate is known"
+        );
     }
     let blind = jocor::Settings::default();
     assert_eq!(blind.clone().checked(&facts(100, "sym-excl:0.8")).unwrap(), blind, "blind looks at nothing");

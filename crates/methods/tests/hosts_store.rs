@@ -7,7 +7,7 @@ use house::{finish, known_noise, settings, survives_stops, task, weights};
 use negscale_audit::ledger::Ledger;
 use negscale_methods::host::{Facts, Kind, Protocol};
 use negscale_methods::hosts::{card, disc, dsos, selc};
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use negscale_nets::optim::Sgd;
 use negscale_nets::schedule::{Milestone, Shape};
 
@@ -25,7 +25,7 @@ fn make(host: &str, epochs: usize, text: &str) -> Trainer {
 }
 
 fn step(trainer: &mut Trainer) {
-    assert!(matches!(trainer.epoch(|_| {}).unwrap(), Outcome::Finished(_)));
+    assert!(matches!(trainer.epoch(|_| {}).unwrap(), EpochEnd::Finished(_)));
 }
 
 fn facts(classes: usize, noise: &str) -> Facts {

@@ -9,9 +9,9 @@ use negscale_methods::kit::contrast::nt_xent;
 use negscale_methods::kit::loss::{one_hot, soft_cross_entropy};
 use negscale_methods::kit::mix::Mix;
 use negscale_methods::kit::purify::labels::{Block, Judged};
-use negscale_methods::kit::purify::reader::Terms;
+use negscale_methods::kit::purify::reader::ReaderLoss;
 use negscale_methods::kit::purify::ridge::inverse_moment;
-use negscale_methods::kit::purify::{Auto, Exchange, Impure, Purified, Purify, purify};
+use negscale_methods::kit::purify::{Auto, Exchange, PurificationInput, Purified, Purify, purify};
 use negscale_methods::kit::structure::structure;
 use serde::Deserialize;
 
@@ -223,7 +223,8 @@ fn labels_of_a_block_have_pytorchs_gradient_through_the_closed_form() {
 fn the_reader_has_pytorchs_loss_and_gradient_in_both_forms() {
     let g = golden().reader;
     for form in g.forms {
-        let terms = Terms { confidence: form.confidence, prior: form.prior, double_softmax: form.double };
+        let terms =
+            ReaderLoss { confidence: form.confidence, prior: form.prior, double_softmax: form.double };
         let (value, gradient) = terms.cost(&g.scores, &g.y, g.classes);
         close("value", &[value], &[form.value], 1e-10);
         close("gradient", &gradient, &form.gradient, 1e-10);
@@ -279,7 +280,7 @@ fn clouds(samples: usize, told: usize) -> Clouds {
 impl Clouds {
     fn purify(&self, settings: &Purify) -> Purified {
         let views = [self.x.as_slice(); 2];
-        let from = Impure { views, dim: 2, given: &self.given, classes: 3, truths: &self.told };
+        let from = PurificationInput { views, dim: 2, given: &self.given, classes: 3, truths: &self.told };
         purify(from, settings, &mut Draw::new(1, Purpose::Method, 0, 0), || false).unwrap()
     }
 
@@ -334,10 +335,10 @@ fn purification_is_the_same_on_any_number_of_threads_and_stops_when_asked() {
     };
     assert_eq!(run(1), run(2));
     let views = [clouds.x.as_slice(); 2];
-    let from = Impure { views, dim: 2, given: &clouds.given, classes: 3, truths: &clouds.told };
+    let from = PurificationInput { views, dim: 2, given: &clouds.given, classes: 3, truths: &clouds.told };
     let mut draw = Draw::new(1, Purpose::Method, 0, 0);
     assert!(matches!(purify(from, &Purify::default(), &mut draw, || true), Err(Error::Interrupted)));
-    let without = Impure { truths: &[], ..from };
+    let without = PurificationInput { truths: &[], ..from };
     let message = purify(without, &Purify::default(), &mut draw, || false).unwrap_err().to_string();
     assert!(message.contains("true labels"), "{message}");
 }

@@ -8,7 +8,7 @@ use negscale_methods::kit::beta::BetaMixture;
 use negscale_methods::kit::collision;
 use negscale_methods::kit::mix::Mix;
 use negscale_methods::kit::rows::places;
-use negscale_methods::kit::threshold::{Rule, Set, Start, Thresholds};
+use negscale_methods::kit::threshold::{CorrectionRule, Set, Start, Thresholds};
 use negscale_methods::kit::{loss, target};
 use serde::Deserialize;
 use std::f64::consts::LN_2;
@@ -180,7 +180,7 @@ fn sets_thresholds_and_objective_of_disc_are_those_of_pytorch() {
     [thresholds.seen[0].threshold, thresholds.seen[1].threshold] = [g.threshold_weak, g.threshold_strong];
     let mean = thresholds.record(&samples, &g.y, [&g.seen_weak, &g.seen_strong]);
     assert_eq!(mean[0], (g.seen_weak[0] + g.seen_strong[0]) / 2.0);
-    thresholds.judge(Rule { margin: g.margin, cap: g.cap });
+    thresholds.judge(CorrectionRule { margin: g.margin, cap: g.cap });
     let name = |set: &Set| match set {
         Set::Clean => "clean",
         Set::Hard => "hard",
@@ -226,19 +226,19 @@ fn thresholds_of_nothing_trust_every_label_and_thresholds_of_one_none() {
     for (start, wanted) in [(0.0, [Set::Clean, Set::Clean]), (1.0, [Set::Left, Set::Left])] {
         let mut thresholds = Thresholds::new(2, start);
         thresholds.record(&[0, 1], &[1, 2], [&p, &p]);
-        thresholds.judge(Rule { margin: 0.5, cap: 0.99 });
+        thresholds.judge(CorrectionRule { margin: 0.5, cap: 0.99 });
         assert_eq!(thresholds.sets, wanted);
     }
     // Sure enough for any threshold: the cap.
     let mut thresholds = Thresholds::new(2, 1.0);
     thresholds.record(&[0, 1], &[1, 2], [&p, &p]);
-    thresholds.judge(Rule { margin: 0.5, cap: 0.65 });
+    thresholds.judge(CorrectionRule { margin: 0.5, cap: 0.65 });
     assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 2), (1, 0)]);
     assert_eq!(thresholds.share(Set::Corrected), 1.0);
     // What is seen of a sample in the next epoch does not change the label that was found in the last.
     thresholds.record(&[0, 1], &[1, 2], [&[0.1, 0.1, 0.8, 0.7, 0.2, 0.1]; 2]);
     assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 2), (1, 0)]);
-    thresholds.judge(Rule { margin: 0.5, cap: 0.65 });
+    thresholds.judge(CorrectionRule { margin: 0.5, cap: 0.65 });
     assert_eq!(thresholds.choose(&[1, 0], &[2, 1]), [(0, 0), (1, 2)]);
     assert_eq!([Start::Samples, Start::Classes].map(|start| start.threshold(50, 4)), [0.02, 0.25]);
 }

@@ -5,7 +5,7 @@ mod house;
 
 use house::{finish, timeless, weights};
 use negscale::Taxonomy;
-use negscale_audit::ledger::{Ledger, Samples};
+use negscale_audit::ledger::{Ledger, SampleIndices};
 use negscale_data::{Dataset, NoiseContext, known, noise};
 use negscale_methods::host::Kind;
 use negscale_methods::trainer::{Task, TrainSettings, Trainer, Tree};
@@ -100,17 +100,17 @@ fn parts_of_a_ledger_make_the_whole() {
     for epoch in 3..5 {
         let losses: Vec<f32> = (0..5).map(|i| i as f32 + epoch as f32 / 10.0).collect();
         whole.begin_epoch(epoch).unwrap();
-        whole.record_losses(Samples::All, &losses).unwrap();
+        whole.record_losses(SampleIndices::All, &losses).unwrap();
         for (part, numbers) in parts.iter_mut().zip([&left[..], &right]) {
             let own: Vec<f32> = numbers.iter().map(|&i| losses[i as usize]).collect();
             part.begin_epoch(epoch).unwrap();
-            part.record_losses(Samples::All, &own).unwrap();
+            part.record_losses(SampleIndices::All, &own).unwrap();
         }
     }
-    whole.set_clean(Samples::These(&[3]), &[0.25]).unwrap();
-    parts[0].set_clean(Samples::These(&[1]), &[0.25]).unwrap();
-    whole.set_targets(Samples::These(&[1]), &[0.5, 0.25, 0.25]).unwrap();
-    parts[1].set_targets(Samples::These(&[1]), &[0.5, 0.25, 0.25]).unwrap();
+    whole.set_clean(SampleIndices::These(&[3]), &[0.25]).unwrap();
+    parts[0].set_clean(SampleIndices::These(&[1]), &[0.25]).unwrap();
+    whole.set_targets(SampleIndices::These(&[1]), &[0.5, 0.25, 0.25]).unwrap();
+    parts[1].set_targets(SampleIndices::These(&[1]), &[0.5, 0.25, 0.25]).unwrap();
     assert!(Ledger::merge(&[(&parts[0], &left), (&parts[1], &right)]).unwrap() == whole);
     assert!(Ledger::merge(&[(&parts[0], &left), (&parts[1], &[0, 1])]).is_err(), "a number is missing");
     parts[0].begin_epoch(9).unwrap();

@@ -5,7 +5,7 @@
 //! $$ \bar\theta \leftarrow \bar\theta + (1 - d)(\theta - \bar\theta) = d \bar\theta + (1 - d) \theta, \qquad \bar\theta_0 = \theta_0 $$
 //!
 //! Buffers (running statistics of batch norm; whatever needs no gradient in the trained network) are averaged in the same way or copied.
-//! The state is the averaged module itself: save it like any network, and go on with [`Ema::resume`].
+//! The state is the averaged module itself: save it like any network, and continue with [`Ema::resume`].
 
 use crate::optim::{Error, Result, join, require};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
@@ -57,12 +57,12 @@ pub struct Ema<M> {
 }
 
 impl<M: Module> Ema<M> {
-    /// A mean that begins at the network's present weights.
+    /// A mean that starts from the network's current weights.
     pub fn new(network: &M, settings: EmaSettings) -> Result<Self> {
         Self::resume(network.valid(), settings)
     }
 
-    /// A mean that goes on from saved weights.
+    /// A mean that continues from saved weights.
     pub fn resume(module: M, settings: EmaSettings) -> Result<Self> {
         // `valid` gives running statistics a place of their own; a plain clone would share them with the network.
         Ok(Self { module: module.valid(), settings: settings.checked()? })
@@ -104,7 +104,7 @@ impl<M: Module> Ema<M> {
 }
 
 /// A float parameter or buffer of a module.
-struct Entry {
+struct ParameterEntry {
     path: String,
     shape: Vec<usize>,
     is_trained: bool,
@@ -112,7 +112,7 @@ struct Entry {
 }
 
 /// All float parameters and buffers in the order of visiting.
-fn collect<M: Module>(module: &M) -> Vec<Entry> {
+fn collect<M: Module>(module: &M) -> Vec<ParameterEntry> {
     let mut walk = Collect { path: Vec::new(), entries: Vec::new() };
     module.visit(&mut walk);
     walk.entries
@@ -120,7 +120,7 @@ fn collect<M: Module>(module: &M) -> Vec<Entry> {
 
 struct Collect {
     path: Vec<String>,
-    entries: Vec<Entry>,
+    entries: Vec<ParameterEntry>,
 }
 
 impl ModuleVisitor for Collect {
@@ -135,7 +135,7 @@ impl ModuleVisitor for Collect {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let value = param.base().inner();
         let count = value.shape().num_elements();
-        self.entries.push(Entry {
+        self.entries.push(ParameterEntry {
             path: join(&self.path),
             shape: value.dims().to_vec(),
             is_trained: param.is_require_grad(),

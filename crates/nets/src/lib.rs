@@ -22,7 +22,7 @@ pub mod schedule;
 
 pub use error::{Error, Result};
 pub use networks::{
-    CARDS, Classifier, Entry, FEW_CLASSES, Heads, Input, Kind, Loading, Mode, NetCard, NetSpec, Network,
-    Output, Pass, Projection, Rule, Samples, card, multiply_adds, names,
+    CARDS, Classifier, FEW_CLASSES, Heads, InitScheme, Input, Loading, Mode, NetCard, NetSpec, Network,
+    Output, ParameterEntry, ParameterKind, Pass, Projection, Samples, card, multiply_adds, names,
 };
 pub use scan::{Scan, accuracy, scan, to_samples, values};

@@ -285,7 +285,7 @@ fn damaged_and_foreign_files_are_refused_with_what_to_do() {
     let bare = mlp(&Preparation::measure(&points(), None).unwrap(), 1).to_safetensors().unwrap();
     let error = with(&bare).err().unwrap();
     assert!(
-        error.contains("not one that was saved as a model") && error.contains("first weights"),
+        error.contains("not a model saved by this program") && error.contains("first weights"),
         "{error}"
     );
     // Replacements of the same length, so that the rest of the file stays where it is.

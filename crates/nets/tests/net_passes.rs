@@ -3,7 +3,7 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
-use negscale_nets::{Input, Kind, NetSpec, Network, Output, Pass, Samples};
+use negscale_nets::{Input, NetSpec, Network, Output, ParameterKind, Pass, Samples};
 
 const IMAGE: Input = Input::Image { channels: 3, height: 32, width: 32 };
 
@@ -18,7 +18,7 @@ fn net(name: &str, device: &Device) -> Network {
 
 fn buffers(net: &Network) -> Vec<Vec<f32>> {
     let rows = net.read().unwrap().into_iter();
-    rows.filter(|(entry, _)| entry.kind == Kind::Buffer).map(|(_, values)| values).collect()
+    rows.filter(|(entry, _)| entry.kind == ParameterKind::Buffer).map(|(_, values)| values).collect()
 }
 
 fn numbers(output: Output) -> Vec<f32> {
@@ -141,9 +141,9 @@ fn frozen_norms_get_no_gradient_and_buffers_never_do() {
         net.visit(&mut reached);
         for (entry, reached) in net.entries().iter().zip(reached.1) {
             let wanted = match entry.kind {
-                Kind::Weight | Kind::Bias => true,
-                Kind::Norm => norms,
-                Kind::Buffer => false,
+                ParameterKind::Weight | ParameterKind::Bias => true,
+                ParameterKind::Norm => norms,
+                ParameterKind::Buffer => false,
             };
             assert_eq!(reached, wanted, "{:?} {}", pass.mode, entry.path);
         }
@@ -159,7 +159,7 @@ fn replaced_and_loaded_weights_can_be_trained_further() {
     let gradients = net.forward(images(&device), &Pass::train(0, 0)).unwrap().logits.sum().backward();
     let mut reached = Reached(&gradients, Vec::new());
     net.visit(&mut reached);
-    let trained = net.entries().iter().filter(|entry| entry.kind != Kind::Buffer).count();
+    let trained = net.entries().iter().filter(|entry| entry.kind != ParameterKind::Buffer).count();
     assert_eq!(reached.1.iter().filter(|reached| **reached).count(), trained);
     let wrong = net.replace(|entry| (entry.path == "fc.bias").then(|| vec![0.0; 3])).unwrap_err().to_string();
     assert!(wrong.contains("`fc.bias`: 3 values for shape [4]"), "{wrong}");

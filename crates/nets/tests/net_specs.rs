@@ -5,7 +5,8 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use negscale_nets::Error;
 use negscale_nets::{
-    CARDS, Input, Kind, Loading, NetSpec, Network, Pass, Projection, Rule, multiply_adds, names,
+    CARDS, InitScheme, Input, Loading, NetSpec, Network, ParameterKind, Pass, Projection, multiply_adds,
+    names,
 };
 
 fn image(channels: usize, height: usize, width: usize) -> Input {
@@ -73,7 +74,7 @@ fn every_network_runs_at_reduced_width_with_channels_in_eights() {
     for name in names() {
         let spec = small(name);
         let net = build(&spec);
-        for entry in net.entries().iter().filter(|entry| entry.kind == Kind::Norm) {
+        for entry in net.entries().iter().filter(|entry| entry.kind == ParameterKind::Norm) {
             assert_eq!(entry.shape[0] % 8, 0, "{name} {}", entry.path);
         }
         let out = match spec.input {
@@ -100,7 +101,7 @@ fn images_of_another_size_pass_if_they_fit_and_are_refused_if_not() {
     let message = forward(&build(&small("cnn-7")), [1, 3, 40, 40]).unwrap_err().to_string();
     assert!(message.contains("a dense layer that takes"), "{message}");
     let message = net.forward(Tensor::<2>::ones([1, 9], &device), &Pass::evaluate()).unwrap_err().to_string();
-    assert!(message.contains("for rows use `mlp`"), "{message}");
+    assert!(message.contains("for feature vectors use `mlp`"), "{message}");
     let message = build(&small("mlp")).forward(Tensor::<2>::ones([1, 9], &device), &Pass::evaluate());
     assert!(message.unwrap_err().to_string().contains("9 values reach a dense layer that takes 20"));
 }
@@ -151,20 +152,22 @@ fn first_weights_follow_the_rule_of_each_network() {
             let fan_out = values.len() as f64 / entry.shape.get(1).copied().unwrap_or(1) as f64;
             let bound = 1.0 / fan_in.sqrt();
             let (uniform, deviation) = match (rule, entry.shape.len()) {
-                (Rule::Torch, _) | (Rule::HeOut, 2) => (true, bound / 3_f64.sqrt()),
-                (Rule::HeIn, _) => (false, (2.0 / fan_in).sqrt()),
-                (Rule::Vgg, 2) => (false, 0.01),
-                (Rule::HeOut | Rule::Vgg, _) => (false, (2.0 / fan_out).sqrt()),
+                (InitScheme::Torch, _) | (InitScheme::HeOut, 2) => (true, bound / 3_f64.sqrt()),
+                (InitScheme::HeIn, _) => (false, (2.0 / fan_in).sqrt()),
+                (InitScheme::Vgg, 2) => (false, 0.01),
+                (InitScheme::HeOut | InitScheme::Vgg, _) => (false, (2.0 / fan_out).sqrt()),
             };
             let what = format!("{name} {}", entry.path);
             match entry.kind {
-                Kind::Norm | Kind::Buffer => {
+                ParameterKind::Norm | ParameterKind::Buffer => {
                     let wanted =
                         if entry.path.ends_with("weight") || entry.path.ends_with("var") { 1.0 } else { 0.0 };
                     assert!(values.iter().all(|&v| v == wanted), "{what}");
                 }
-                Kind::Bias => assert_eq!(values.iter().all(|&v| v == 0.0), rule == Rule::Vgg, "{what}"),
-                Kind::Weight => {
+                ParameterKind::Bias => {
+                    assert_eq!(values.iter().all(|&v| v == 0.0), rule == InitScheme::Vgg, "{what}")
+                }
+                ParameterKind::Weight => {
                     let n = values.len() as f64;
                     let square = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>() / n;
                     // The square of n draws has a relative deviation of at most sqrt(2/n): five of them.

@@ -4,7 +4,9 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use negscale_nets::{Entry, Input, Kind, Loading, NetSpec, Network, Pass, Projection, Samples};
+use negscale_nets::{
+    Input, Loading, NetSpec, Network, ParameterEntry, ParameterKind, Pass, Projection, Samples,
+};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -70,15 +72,15 @@ fn unit(key: &str, count: usize) -> impl Iterator<Item = f64> {
     })
 }
 
-fn formula(entry: &Entry) -> Option<Vec<f32>> {
+fn formula(entry: &ParameterEntry) -> Option<Vec<f32>> {
     let count = entry.shape.iter().product();
     let scale = (6.0 / (count / entry.shape[0]) as f64).sqrt();
     let value = |u: f64| match entry.kind {
-        Kind::Weight => u * scale,
-        Kind::Buffer if entry.path.ends_with("running_mean") => 0.2 * u,
-        Kind::Buffer => 1.0 + 0.5 * u,
-        Kind::Norm if entry.path.ends_with("weight") => 1.0 + 0.2 * u,
-        Kind::Norm | Kind::Bias => 0.1 * u,
+        ParameterKind::Weight => u * scale,
+        ParameterKind::Buffer if entry.path.ends_with("running_mean") => 0.2 * u,
+        ParameterKind::Buffer => 1.0 + 0.5 * u,
+        ParameterKind::Norm if entry.path.ends_with("weight") => 1.0 + 0.2 * u,
+        ParameterKind::Norm | ParameterKind::Bias => 0.1 * u,
     };
     Some(unit(&entry.path, count).map(|u| value(u) as f32).collect())
 }
@@ -218,8 +220,12 @@ fn a_training_step_has_the_loss_gradients_and_running_statistics_of_pytorch() {
                 norms[key]
             );
         }
-        let buffers: Vec<_> =
-            net.read().unwrap().into_iter().filter(|(entry, _)| entry.kind == Kind::Buffer).collect();
+        let buffers: Vec<_> = net
+            .read()
+            .unwrap()
+            .into_iter()
+            .filter(|(entry, _)| entry.kind == ParameterKind::Buffer)
+            .collect();
         assert_eq!(buffers.len(), step.buffers.len());
         for (entry, values) in buffers {
             let norm = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();

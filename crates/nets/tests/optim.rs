@@ -4,7 +4,7 @@
 use burn::module::{Module, Param, RunningState};
 use burn::tensor::{Device, Gradients, Int, Tensor, TensorData, activation::log_softmax};
 use negscale_kernels::update::{Buffers, buffers};
-use negscale_nets::optim::{Adam, Error, Optimiser, Pace, Rule, Sgd, State};
+use negscale_nets::optim::{Adam, Error, Optimiser, OptimiserSettings, OptimiserState, Pace, Sgd};
 
 /// Softmax regression with a parameter that takes no part and a buffer.
 #[derive(Module, Debug)]
@@ -58,7 +58,7 @@ struct Golden {
 #[derive(serde::Deserialize)]
 struct Case {
     name: String,
-    rule: Rule,
+    rule: OptimiserSettings,
     switch: Option<usize>,
     steps: Vec<Vec<f64>>,
 }
@@ -69,7 +69,7 @@ fn golden() -> (Golden, Tensor<2>) {
     (golden, x)
 }
 
-fn momentum() -> Rule {
+fn momentum() -> OptimiserSettings {
     Sgd { lr: 0.1, momentum: 0.9, ..Sgd::default() }.into()
 }
 
@@ -184,7 +184,7 @@ fn resumed_training_goes_on_bit_for_bit() {
         }
         // Through text, into a network with other parameter ids.
         let (values, state) = saved.unwrap();
-        let state: State = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
+        let state: OptimiserState = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
         let mut again = Net::new(&values[..15], &values[15..]);
         let mut fresh = Optimiser::new(case.rule.clone()).unwrap();
         fresh.restore(&state, &again).unwrap();
@@ -208,7 +208,7 @@ fn a_state_of_another_optimiser_or_network_is_refused_and_changes_nothing() {
     let mut adam = Optimiser::new(Adam::default()).unwrap();
     let message = adam.restore(&good, &net).unwrap_err().to_string();
     assert!(message.contains("saved by `sgd`"), "{message}");
-    let spoil = |change: &dyn Fn(&mut State)| {
+    let spoil = |change: &dyn Fn(&mut OptimiserState)| {
         let mut state = good.clone();
         change(&mut state);
         let mut optimiser = optimiser.clone();
@@ -218,7 +218,8 @@ fn a_state_of_another_optimiser_or_network_is_refused_and_changes_nothing() {
     };
     for (change, words) in [
         (
-            &(|s: &mut State| s.arrays.get_mut("velocity/w").unwrap().truncate(3)) as &dyn Fn(&mut State),
+            &(|s: &mut OptimiserState| s.arrays.get_mut("velocity/w").unwrap().truncate(3))
+                as &dyn Fn(&mut OptimiserState),
             "3 values",
         ),
         (&|s| drop(s.arrays.insert("velocity/x".into(), vec![])), "no such parameter"),
@@ -235,7 +236,7 @@ fn a_state_of_another_optimiser_or_network_is_refused_and_changes_nothing() {
 fn after_backward_parameters_and_moments_are_updated_in_place() {
     let (golden, x) = golden();
     for (rule, per_parameter) in [
-        (Rule::from(Sgd { momentum: 0.0, ..Sgd::default() }), 1),
+        (OptimiserSettings::from(Sgd { momentum: 0.0, ..Sgd::default() }), 1),
         (momentum(), 2),
         (Adam::default().into(), 3),
     ] {
@@ -262,15 +263,15 @@ fn settings_out_of_range_are_refused_by_name() {
     let sgd = Sgd::default;
     let adam = Adam::default;
     for (rule, wrong) in [
-        (Rule::Sgd(Sgd { lr: f64::NAN, ..sgd() }), "lr"),
-        (Rule::Sgd(Sgd { lr: -0.1, ..sgd() }), "lr"),
-        (Rule::Sgd(Sgd { momentum: 1.0, ..sgd() }), "momentum"),
-        (Rule::Sgd(Sgd { weight_decay: f64::INFINITY, ..sgd() }), "weight_decay"),
-        (Rule::Sgd(Sgd { nesterov: true, momentum: 0.0, ..sgd() }), "nesterov"),
-        (Rule::Adam(Adam { beta1: -0.1, ..adam() }), "beta1"),
-        (Rule::AdamW(Adam { beta2: 1.0, ..adam() }), "beta2"),
-        (Rule::Adam(Adam { epsilon: 0.0, ..adam() }), "epsilon"),
-        (Rule::AdamW(Adam { weight_decay: -1.0, ..adam() }), "weight_decay"),
+        (OptimiserSettings::Sgd(Sgd { lr: f64::NAN, ..sgd() }), "lr"),
+        (OptimiserSettings::Sgd(Sgd { lr: -0.1, ..sgd() }), "lr"),
+        (OptimiserSettings::Sgd(Sgd { momentum: 1.0, ..sgd() }), "momentum"),
+        (OptimiserSettings::Sgd(Sgd { weight_decay: f64::INFINITY, ..sgd() }), "weight_decay"),
+        (OptimiserSettings::Sgd(Sgd { nesterov: true, momentum: 0.0, ..sgd() }), "nesterov"),
+        (OptimiserSettings::Adam(Adam { beta1: -0.1, ..adam() }), "beta1"),
+        (OptimiserSettings::AdamW(Adam { beta2: 1.0, ..adam() }), "beta2"),
+        (OptimiserSettings::Adam(Adam { epsilon: 0.0, ..adam() }), "epsilon"),
+        (OptimiserSettings::AdamW(Adam { weight_decay: -1.0, ..adam() }), "weight_decay"),
     ] {
         let error = Optimiser::new(rule).unwrap_err();
         assert!(matches!(error, Error::Setting { name, .. } if name == wrong), "{error}");
@@ -282,8 +283,11 @@ fn settings_out_of_range_are_refused_by_name() {
 
 #[test]
 fn settings_are_read_by_kind_and_unknown_keys_are_refused() {
-    let rule: Rule = serde_json::from_str(r#"{"kind": "adam-w", "lr": 0.5}"#).unwrap();
-    assert_eq!(rule, Rule::AdamW(Adam { lr: 0.5, ..Adam::default() }));
-    assert_eq!(serde_json::from_str::<Rule>(r#"{"kind": "sgd"}"#).unwrap(), Rule::default());
-    assert!(serde_json::from_str::<Rule>(r#"{"kind": "sgd", "beta1": 0.5}"#).is_err());
+    let rule: OptimiserSettings = serde_json::from_str(r#"{"kind": "adam-w", "lr": 0.5}"#).unwrap();
+    assert_eq!(rule, OptimiserSettings::AdamW(Adam { lr: 0.5, ..Adam::default() }));
+    assert_eq!(
+        serde_json::from_str::<OptimiserSettings>(r#"{"kind": "sgd"}"#).unwrap(),
+        OptimiserSettings::default()
+    );
+    assert!(serde_json::from_str::<OptimiserSettings>(r#"{"kind": "sgd", "beta1": 0.5}"#).is_err());
 }

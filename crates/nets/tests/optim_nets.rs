@@ -5,7 +5,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
 use negscale_kernels::update::buffers;
 use negscale_nets::ema::{Buffers, Ema, EmaSettings};
 use negscale_nets::optim::{Optimiser, Sgd};
-use negscale_nets::{Input, Kind, NetSpec, Network, Pass};
+use negscale_nets::{Input, NetSpec, Network, ParameterKind, Pass};
 
 #[test]
 fn a_network_is_trained_in_place_and_learns_its_batch() {
@@ -54,7 +54,7 @@ fn a_running_mean_follows_weights_and_statistics_of_a_network() {
         for (((entry, old), (_, new)), (_, mean)) in
             before.iter().zip(&after).zip(&mean.module().read().unwrap())
         {
-            let copied = entry.kind == Kind::Buffer && buffers == Buffers::Copy;
+            let copied = entry.kind == ParameterKind::Buffer && buffers == Buffers::Copy;
             for ((old, new), mean) in old.iter().zip(new).zip(mean) {
                 let wanted = if copied { *new } else { old + 0.25 * (new - old) };
                 assert!(
@@ -65,7 +65,7 @@ fn a_running_mean_follows_weights_and_statistics_of_a_network() {
             }
         }
         let moves = |(entry, values): &(_, Vec<f32>)| {
-            let entry: &negscale_nets::Entry = entry;
+            let entry: &negscale_nets::ParameterEntry = entry;
             entry.path == "bn1.running_mean" && values.iter().any(|v| *v != 2.0)
         };
         assert!(after.iter().any(moves), "the pass should have moved the statistics");

@@ -1,4 +1,4 @@
-//! Records and statistics that several crates share. Nothing here has opinions of its own.
+//! Records and statistics that several crates share.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -24,6 +24,6 @@ mod tests {
         let names = ["cifar10", "cifar100", "mnist"];
         assert_eq!(nearest("mmist", names)[0], "mnist");
         assert_eq!(did_you_mean("cifra10", names), "did you mean `cifar10`? ");
-        assert_eq!(did_you_mean("pictures/of/cats", names), "");
+        assert_eq!(did_you_mean("images/of/cats", names), "");
     }
 }

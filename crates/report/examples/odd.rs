@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use negscale_report::{
-    CountMatrix, EpochRecord, Figure, Result, Rows, RunReport, Separation, SummaryRow, Suspicious, Thumbnail,
-    summarise,
+    ConfusionRows, CountMatrix, EpochRecord, Figure, Result, RunReport, Separation, SummaryRow, Suspicious,
+    Thumbnail, summarise,
 };
 
 const HOSTILE: &str = "<script>alert(1)</script>";
@@ -66,7 +66,7 @@ fn odd() -> Result<RunReport> {
         records,
         class_names: (0..CLASSES).map(name).collect(),
         confusion: Some((
-            Rows::Given,
+            ConfusionRows::Given,
             CountMatrix::checked(CLASSES, (0..CLASSES * CLASSES).map(mix).collect())?,
         )),
         noise: Some(CountMatrix::checked(6, (0..36).map(mix).collect())?),

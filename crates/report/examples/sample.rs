@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use negscale_report::{
-    CountMatrix, EpochRecord, Figure, Result, Rows, RunReport, Separation, SummaryRow, Suspicious, Thumbnail,
-    summarise,
+    ConfusionRows, CountMatrix, EpochRecord, Figure, Result, RunReport, Separation, SummaryRow, Suspicious,
+    Thumbnail, summarise,
 };
 
 const CLASSES: [&str; 10] = [
@@ -150,7 +150,7 @@ fn sample() -> Result<RunReport> {
         summary,
         records,
         class_names: CLASSES.map(String::from).to_vec(),
-        confusion: Some((Rows::True, CountMatrix::checked(10, (0..100).map(confusion).collect())?)),
+        confusion: Some((ConfusionRows::True, CountMatrix::checked(10, (0..100).map(confusion).collect())?)),
         noise: Some(CountMatrix::checked(10, (0..100).map(noise).collect())?),
         ranking: None,
         separation: Some(Separation::Known {

@@ -69,9 +69,7 @@ pub enum Error {
         given: usize,
     },
     /// A thumbnail could not be encoded.
-    #[error(
-        "the thumbnail of item {index} could not be encoded: {source}. Leave it out and the rest is shown"
-    )]
+    #[error("the thumbnail of item {index} could not be encoded: {source}. Leave it out to show the rest")]
     Png {
         /// Which item.
         index: usize,
@@ -91,14 +89,14 @@ pub enum Error {
         given: usize,
     },
     /// A folder holds no run.
-    #[error("{}: there is no run (no settings.toml); name the folder of one", folder.display())]
+    #[error("{}: there is no run here (no settings.toml); give a run's folder", folder.display())]
     NoRun {
         /// Which folder.
         folder: PathBuf,
     },
     /// A run has no results yet.
     #[error(
-        "{}: the run is not finished ({done} of {epochs} epochs are recorded); run its command again to go on",
+        "{}: the run is not finished ({done} of {epochs} epochs are recorded); run its command again to resume",
         folder.display()
     )]
     Unfinished {
@@ -118,7 +116,7 @@ pub enum Error {
         notes: String,
     },
     /// A file is not what a run writes.
-    #[error("{}: {problem}. The run is damaged: make it again with --fresh, or restore the file", path.display())]
+    #[error("{}: {problem}. The run is damaged: train it again with --fresh, or restore the file", path.display())]
     Damaged {
         /// Which file.
         path: PathBuf,

@@ -22,7 +22,7 @@ use negscale_records::EpochRecord;
 
 /// Writes `events.out.tfevents.<seconds>.<host>` into `folder` as a whole and returns its path.
 ///
-/// `started` is when the run began, in seconds since 1970. A resumed run passes the same moment and host, and so
+/// `started` is when the run started, in seconds since 1970. A resumed run passes the same moment and host, and so
 /// replaces its file; with another moment TensorBoard would show every curve twice.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ pub fn read_metrics(path: &Path) -> Result<Reading> {
                 Ok(record) => reading.records.push(record),
                 Err(_) if lines.peek().is_none() => {
                     reading.note = Some(format!(
-                        "{}, line {}: torn off in the middle ({} bytes), probably by a crash; dropped",
+                        "{}, line {}: cut off in the middle ({} bytes), probably by a crash; dropped",
                         path.display(),
                         number + 1,
                         line.len()
@@ -127,7 +127,8 @@ impl Journal {
                 let source = match self.cut() {
                     Ok(()) => source,
                     Err(cut) => {
-                        let both = format!("{source}, nor could the torn line be cut off: {cut}");
+                        let both =
+                            format!("{source}; the incomplete line could not be removed either: {cut}");
                         std::io::Error::new(source.kind(), both)
                     }
                 };

@@ -1,4 +1,4 @@
-//! What a training run leaves to read: `metrics.jsonl`, TensorBoard events and one HTML page.
+//! Readable output of a training run: `metrics.jsonl`, TensorBoard events and one HTML page.
 //!
 //! | file | written by | for |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! every text they are given: a class called `<script>` stays a class called `<script>`. A content security policy in
 //! the page forbids scripts and the network once more, should an escape ever be forgotten.
 //!
-//! Over several runs: [`Outcome`] reads what a finished run left, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
+//! Over several runs: [`Outcome`] reads the results of a finished run, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
 //! is written as text, CSV, Markdown and LaTeX.
 
 mod chart;
@@ -38,8 +38,8 @@ pub use journal::{Journal, Reading, read_metrics};
 pub use matrix::CountMatrix;
 pub use negscale_records::EpochRecord;
 pub use negscale_records::statistics::{Paired, Sample};
-pub use outcome::{Outcome, several_instructions, told, unlike_pairs};
-pub use run::{Rows, RunReport, Suspicious};
+pub use outcome::{Outcome, mark_true_labels, several_instructions, unlike_pairs};
+pub use run::{ConfusionRows, RunReport, Suspicious};
 pub use scale::Scale;
 pub use summary::{Figure, NOISE_ESTIMATED, SummaryRow, TestAccuracy, summarise};
 pub use table::Table;

@@ -24,23 +24,23 @@ pub struct Outcome {
     pub folder: PathBuf,
     /// Training method.
     pub host: String,
-    /// What was to be added to its loss; `none` for nothing.
+    /// Plug-in; `none` for nothing.
     pub plugin: String,
-    /// The same with what became of it, where that is less than its name promises.
+    /// The plug-in with what of it acts, where that is less than its name promises.
     pub acting: String,
     /// Network.
     pub net: String,
     /// Data, by name or path.
     pub data: String,
-    /// Noise that was laid over it, as in the settings.
+    /// Noise that was added to it, as in the settings.
     pub noise: String,
     /// Seed of that noise.
     pub noise_seed: u64,
     /// Seed of training.
     pub seed: u64,
-    /// Passes over the data.
+    /// Number of epochs.
     pub epochs: u64,
-    /// Share of labels that noise changed, if any was laid over the data.
+    /// Share of labels that noise changed, if any was added.
     pub noise_achieved: Option<f64>,
     /// How that noise is defined, in words.
     pub noise_convention: Option<String>,
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub hardware: String,
     /// The instructions that made its numbers, on which their last bits depend; runs of older versions do not say.
     pub instructions: Option<String>,
-    /// When it began, in seconds since 1970.
+    /// When it started, in seconds since 1970.
     pub started: Option<u64>,
     /// All settings, without provenance.
     pub settings: Table,
@@ -73,7 +73,7 @@ impl Outcome {
         let path = folder.join(SETTINGS);
         let Some(text) = read_if_there(&path)? else { return Err(Error::NoRun { folder: folder.into() }) };
         let mut settings: Table = text.parse().map_err(|error: toml::de::Error| {
-            damaged(&path, format!("it is no TOML ({})", error.message().trim()))
+            damaged(&path, format!("it is not TOML ({})", error.message().trim()))
         })?;
         let origin = match settings.remove("provenance") {
             Some(Value::Table(origin)) => origin,
@@ -81,12 +81,12 @@ impl Outcome {
         };
         let text = |key: &str| match settings.get(key) {
             Some(Value::String(text)) => Ok(text.clone()),
-            _ => Err(damaged(&path, format!("`{key}` is missing or no text"))),
+            _ => Err(damaged(&path, format!("`{key}` is missing or not a string"))),
         };
         let whole = |key: &str| {
             let number = settings.get(key).and_then(Value::as_integer);
             let number = number.and_then(|number| u64::try_from(number).ok());
-            number.ok_or_else(|| damaged(&path, format!("`{key}` is missing or no whole number")))
+            number.ok_or_else(|| damaged(&path, format!("`{key}` is missing or not a whole number")))
         };
         let said = |key: &str| origin.get(key).and_then(Value::as_str).map(str::to_owned);
         let epochs = whole("epochs")?;
@@ -96,11 +96,11 @@ impl Outcome {
             return Err(Error::Unfinished { folder: folder.into(), done, epochs });
         };
         let json: Json = serde_json::from_str(&json)
-            .map_err(|error| damaged(&results, format!("it is no JSON ({error})")))?;
+            .map_err(|error| damaged(&results, format!("it is not JSON ({error})")))?;
         // Runs of older versions have no stamp in their results.
         let stamps = (json.get("run").and_then(Json::as_str), said("run"));
         if stamps.0.is_some_and(|run| stamps.1.as_deref() != Some(run)) {
-            return Err(damaged(&results, "it belongs to another run than settings.toml beside it"));
+            return Err(damaged(&results, "it does not belong to the same run as settings.toml next to it"));
         }
         let figures = numbers(&json).filter(|figures| !figures.is_empty());
         let mut figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
@@ -129,11 +129,11 @@ impl Outcome {
             baseline: match json.get("baseline") {
                 None | Some(Json::Null) => BTreeMap::new(),
                 Some(json) => {
-                    numbers(json).ok_or_else(|| damaged(&results, "`baseline` is no list of figures"))?
+                    numbers(json).ok_or_else(|| damaged(&results, "`baseline` is not a list of figures"))?
                 }
             },
             audit_precision: row(json.get("audit_precision"))
-                .ok_or_else(|| damaged(&results, "`audit_precision` is no list of numbers"))?,
+                .ok_or_else(|| damaged(&results, "`audit_precision` is not a list of numbers"))?,
             instructions: words("instructions"),
             version: said("version").unwrap_or_default(),
             hardware: said("hardware").unwrap_or_default(),
@@ -142,7 +142,7 @@ impl Outcome {
         })
     }
 
-    /// Host and plug-in, for people, and whether it was told true labels.
+    /// Host and plug-in, for people, and whether it uses true labels.
     #[must_use]
     pub fn method(&self) -> String {
         let name = if self.plugin == "none" {
@@ -150,7 +150,7 @@ impl Outcome {
         } else {
             format!("{} + {}", self.host, self.acting)
         };
-        told(&name, self.true_labels())
+        mark_true_labels(&name, self.true_labels())
     }
 
     /// Whether its numbers were made by the same instructions as another's.
@@ -159,7 +159,7 @@ impl Outcome {
         self.instructions == other.instructions
     }
 
-    /// How many true labels the method was told; others than these have none.
+    /// How many true labels the method was given; most methods get none.
     #[must_use]
     pub fn true_labels(&self) -> u64 {
         self.figures.get("true_labels").map_or(0, |&count| count as u64)
@@ -199,14 +199,14 @@ impl Outcome {
 #[must_use]
 pub fn unlike_pairs(count: usize) -> String {
     format!(
-        "Pairs of runs that were made by different instructions, and so differ by more than the plug-in: {count}."
+        "Pairs of runs on CPUs with different instructions, which differ by more than the plug-in: {count}."
     )
 }
 
-/// A method's name, marked if it was told true labels: it is not to be compared with others without a word about it.
+/// A method's name, marked if it uses true labels: it must not be compared with others without saying so.
 #[must_use]
-pub fn told(name: &str, true_labels: u64) -> String {
-    if true_labels == 0 { name.to_owned() } else { format!("{name} (told {true_labels} true labels)") }
+pub fn mark_true_labels(name: &str, true_labels: u64) -> String {
+    if true_labels == 0 { name.to_owned() } else { format!("{name} (uses {true_labels} true labels)") }
 }
 
 fn damaged(path: &Path, problem: impl Into<String>) -> Error {
@@ -215,7 +215,7 @@ fn damaged(path: &Path, problem: impl Into<String>) -> Error {
 
 fn read_if_there(path: &Path) -> Result<Option<String>> {
     match std::fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| damaged(path, "it is no text")),
+        Ok(bytes) => String::from_utf8(bytes).map(Some).map_err(|_| damaged(path, "it is not UTF-8 text")),
         // A file where a folder should be has no files inside either.
         Err(error)
             if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
@@ -259,8 +259,8 @@ pub fn several_instructions(runs: &[&Outcome]) -> Option<String> {
     }
     let all: Vec<String> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
     Some(format!(
-        "Runs were made by different instructions ({}): the same seed gives other last bits on each, so differences \
-         between such runs hold more chance than those of one seed. Compare like with like.",
+        "Runs were made on CPUs with different instructions ({}): the same seed gives other last bits on each, so differences \
+         between such runs contain more chance than those on the same seed. Compare like with like.",
         all.join("; ")
     ))
 }
@@ -334,7 +334,7 @@ started = 1794804889
         let run = Outcome::read(folder.path()).unwrap();
         assert_eq!(
             (run.true_labels(), run.method().as_str()),
-            (500, "rolr + negscale (told 500 true labels)")
+            (500, "rolr + negscale (uses 500 true labels)")
         );
     }
 

@@ -8,7 +8,7 @@ use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MatrixView, lay_out};
 use crate::number::{count, duration, percent, plain};
 use crate::plot::{Caption, Plot, Recall, RecallCurve};
-use crate::run::{Rows, RunReport, Suspicious};
+use crate::run::{ConfusionRows, RunReport, Suspicious};
 use crate::scale::Scale;
 use negscale_records::EpochRecord;
 
@@ -86,7 +86,7 @@ impl<'a> Page<'a> {
             histogram: run.separation.as_ref().and_then(histogram::draw),
             audit: audit(run),
             confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
-                let rows = if *rows == Rows::Given { "given" } else { "true" };
+                let rows = if *rows == ConfusionRows::Given { "given" } else { "true" };
                 lay_out(matrix, |class| run.class_name(class), rows, "predicted")
             }),
             noise: run
@@ -122,15 +122,15 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
         ("noisy validation", |r| r.validation_accuracy),
     ]);
     let fits = curves(&[
-        ("clean labels", |r| r.fit_clean),
-        ("wrong labels, as given", |r| r.fit_wrong_given),
-        ("wrong labels, true class", |r| r.fit_wrong_true),
+        ("clean labels, as given", |r| r.fit_clean),
+        ("wrong labels, as given: memorised", |r| r.fit_wrong_given),
+        ("wrong labels, true class: recovered", |r| r.fit_wrong_true),
     ]);
     let signals =
         curves(&[("separation AUC", |r| r.separation_auc), ("noise estimate", |r| r.noise_estimate)]);
     let selection = curves(&[
-        ("precision: held to be clean and right", |r| r.selection_precision),
-        ("recall: right and held to be clean", |r| r.selection_recall),
+        ("precision: right among those selected as clean", |r| r.selection_precision),
+        ("recall: selected as clean among the right ones", |r| r.selection_recall),
     ]);
     let rates = curves(&[("learning rate", |r| Some(r.learning_rate))]);
     let drawn = [
@@ -145,7 +145,7 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
         line_chart(
             "memorisation",
             "Memorisation",
-            "Wrong labels predicted as given were learnt by heart; predicted as their true class, they were seen through.",
+            "Wrong labels predicted as given were memorised; those predicted as their true class were recovered.",
             Scale::FullPercent,
             &epochs,
             fits,
@@ -154,8 +154,8 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
         line_chart("rate", "Learning rate", "At the end of each epoch.", Scale::Plain, &epochs, rates),
         line_chart(
             "signals",
-            "Right from wrong",
-            "How well clean probabilities separate right from wrong labels, and the estimated share of wrong ones.",
+            "Right against wrong labels",
+            "How well clean probabilities separate right from wrong labels (AUC), and the estimated share of wrong labels.",
             Scale::Unit,
             &epochs,
             signals,
@@ -163,7 +163,7 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
         line_chart(
             "selection",
             "Selection",
-            "Of the labels held to be clean, the share that is right; of the right ones, the share held to be clean.",
+            "Precision: of the labels selected as clean, the share that is right. Recall: of the right labels, the share selected as clean.",
             Scale::Percent,
             &epochs,
             selection,
@@ -175,8 +175,8 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
     drawn.into_iter().chain(noted).flatten().collect()
 }
 
-/// Notes that are drawn by epoch: how their names begin, and anchor, title and note of their chart. A note belongs to the
-/// longest begin that fits.
+/// Notes that are drawn by epoch: the prefix of their names, and anchor, title and note of their chart. A note belongs to the
+/// longest prefix that fits.
 const NOTED: [(&str, &str, &str, &str); 6] = [
     (
         "similarity ",
@@ -206,19 +206,19 @@ const NOTED: [(&str, &str, &str, &str); 6] = [
         "similarity cross-noise ",
         "similarity-cross-noise",
         "Similarity of cross-noise pairs",
-        "One label is right and the other, wrong, says the same; by how the true classes are related.",
+        "A right label and a wrong one of the same class; by how the true classes are related.",
     ),
     (
         "step change ",
         "steps",
         "Change of similarity per step",
-        "Mean absolute change of the cosine of a pair over one step of training.",
+        "Mean absolute change of a pair's cosine over one training step.",
     ),
 ];
 /// Relations in the order of the tree, before all other names.
 const RELATIONS: [&str; 5] = ["same", "related", "neutral", "unrelated", "different"];
 
-/// A curve for each note that belongs to this begin, named by the rest.
+/// A curve for each note with this prefix, named by the rest.
 fn noted(records: &[EpochRecord], begin: &str) -> Vec<Curve> {
     let belongs = |name: &str| {
         let begins = NOTED.iter().map(|noted| noted.0).filter(|begin| name.starts_with(begin));
@@ -247,7 +247,7 @@ fn audit(run: &RunReport) -> Option<Plot> {
     })?;
     let caption = Caption::new(
         "Wrong labels found",
-        "Labels in the order of suspicion: how many of those listed are wrong, and how many of the wrong ones are listed.",
+        "Labels listed by suspicion: how many of the listed ones are wrong (precision), and how many of the wrong ones are listed (recall).",
         "wrong labels that are listed (recall)",
         "listed labels that are wrong (precision)",
     );

@@ -18,7 +18,7 @@ use negscale_records::EpochRecord;
 /// is left out of the page.
 #[derive(Debug, Clone, Default)]
 pub struct RunReport {
-    /// What was run, in a few words.
+    /// Title of the page.
     pub title: String,
     /// When, as the reader should see it.
     pub when: String,
@@ -30,8 +30,8 @@ pub struct RunReport {
     pub summary: Vec<SummaryRow>,
     /// Names of the classes; a class without one is shown by its number.
     pub class_names: Vec<String>,
-    /// What the network predicts, and against what.
-    pub confusion: Option<(Rows, CountMatrix)>,
+    /// Confusion matrix, and what its rows are.
+    pub confusion: Option<(ConfusionRows, CountMatrix)>,
     /// True class (row) by given label (column), where the truth is known.
     pub noise: Option<CountMatrix>,
     /// Clean probabilities of the training samples.
@@ -50,7 +50,7 @@ pub struct RunReport {
 
 /// What the rows of a confusion matrix are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rows {
+pub enum ConfusionRows {
     /// Labels as given, wrong ones among them.
     Given,
     /// True classes.

@@ -3,7 +3,7 @@
 use crate::number::{count, mean, percent, plain};
 use negscale_records::EpochRecord;
 
-/// What the estimated share of wrong labels is called in a summary.
+/// Label of the row with the estimated share of wrong labels.
 pub const NOISE_ESTIMATED: &str = "Noise, estimated";
 
 /// A figure in the unit it is read in.
@@ -36,12 +36,12 @@ pub struct SummaryRow {
     pub figure: Figure,
     /// A few words below it; may be empty.
     pub note: String,
-    /// Whether it was chosen by looking at the truth, which nobody has in earnest.
+    /// Whether it was chosen by looking at the truth, which nobody has in practice.
     pub oracle: bool,
 }
 
 impl SummaryRow {
-    /// An honest figure.
+    /// A figure that could be had without knowing the truth.
     pub fn new(label: impl Into<String>, figure: Figure, note: impl Into<String>) -> Self {
         Self { label: label.into(), figure, note: note.into(), oracle: false }
     }
@@ -110,9 +110,9 @@ pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
     }
     let last = |of: fn(&EpochRecord) -> Option<f64>| records.iter().rev().find_map(of);
     let fractions = [
-        ("Fit to clean labels", last(|r| r.fit_clean), "predicted as labelled"),
-        ("Fit to wrong labels", last(|r| r.fit_wrong_given), "predicted as labelled: memorised"),
-        ("Wrong labels seen through", last(|r| r.fit_wrong_true), "predicted as their true class"),
+        ("Clean labels learnt", last(|r| r.fit_clean), "predicted as labelled"),
+        ("Wrong labels memorised", last(|r| r.fit_wrong_given), "predicted as labelled"),
+        ("Wrong labels recovered", last(|r| r.fit_wrong_true), "predicted as their true class"),
         (NOISE_ESTIMATED, last(|r| r.noise_estimate), "share of wrong labels"),
     ];
     let fractions = fractions
@@ -123,7 +123,7 @@ pub fn summarise(records: &[EpochRecord]) -> Vec<SummaryRow> {
         rows.push(SummaryRow::new(
             "Separation AUC",
             Figure::Number(auc),
-            "right from wrong by clean probability",
+            "right against wrong labels, by clean probability",
         ));
     }
     rows

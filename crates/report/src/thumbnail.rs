@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// A larger picture is averaged down to this many pixels a side, or a hundred photographs would weigh megabytes.
+/// A larger picture is averaged down to this many pixels per side, or a hundred photographs would weigh megabytes.
 const LARGEST_SIDE: u32 = 128;
 
 /// A picture of bytes, row by row, channels together.

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use negscale_report::{
-    CountMatrix, EpochRecord, Figure, Rows, RunReport, Separation, SummaryRow, Suspicious, Thumbnail,
-    summarise,
+    ConfusionRows, CountMatrix, EpochRecord, Figure, RunReport, Separation, SummaryRow, Suspicious,
+    Thumbnail, summarise,
 };
 
 const HOSTILE: &str = "<script>alert(1)</script>\"' onload=x --> ]]> {{ 7*7 }} &amp; </svg></title>";
@@ -46,7 +46,7 @@ fn report() -> RunReport {
         summary: summarise(&records),
         records,
         class_names: vec!["cat".into(), "dog".into()],
-        confusion: Some((Rows::Given, CountMatrix::checked(2, vec![811, 22, 33, 744]).unwrap())),
+        confusion: Some((ConfusionRows::Given, CountMatrix::checked(2, vec![811, 22, 33, 744]).unwrap())),
         noise: Some(CountMatrix::checked(2, vec![655, 5, 6, 656]).unwrap()),
         ranking: None,
         separation: Some(Separation::Known { right: vec![0.9; 30], wrong: vec![0.1; 20] }),
@@ -192,7 +192,7 @@ fn numbers_that_are_not_finite_leave_a_readable_page() {
     report.summary.push(SummaryRow::new("odd", Figure::Fraction(f64::NAN), ""));
     report.suspicious[0].clean_probability = f64::NAN;
     let html = report.to_html().unwrap();
-    assert!(html.contains("no finite number") && html.contains("<dd>–</dd>"));
+    assert!(html.contains("no finite values") && html.contains("<dd>–</dd>"));
     for tag in elements(&html) {
         for drawn in [" d=\"", " x=\"", " y=\"", " width=\"", " height=\"", " style=\""] {
             if let Some(value) = tag.split(drawn).nth(1) {
@@ -208,8 +208,10 @@ fn a_thousand_classes_show_mix_ups_instead_of_a_table() {
     let mut counts = vec![0; 1_000_000];
     counts[3 * 1000 + 999] = 77;
     let matrix = CountMatrix::checked(1000, counts).unwrap();
-    let html = RunReport { confusion: Some((Rows::True, matrix)), ..RunReport::default() }.to_html().unwrap();
-    assert!(html.contains("most frequent mix-ups") && html.contains("class 999") && html.contains("77"));
+    let html = RunReport { confusion: Some((ConfusionRows::True, matrix)), ..RunReport::default() }
+        .to_html()
+        .unwrap();
+    assert!(html.contains("most frequent confusions") && html.contains("class 999") && html.contains("77"));
     assert!(html.len() < 30_000);
 }
 
@@ -217,8 +219,11 @@ fn a_thousand_classes_show_mix_ups_instead_of_a_table() {
 fn one_class_and_labels_beyond_the_names_are_shown_by_number() {
     let matrix = CountMatrix::checked(1, vec![9]).unwrap();
     let item = Suspicious { index: 5, given: 70, suggested: 71, ..Suspicious::default() };
-    let report =
-        RunReport { confusion: Some((Rows::True, matrix)), suspicious: vec![item], ..RunReport::default() };
+    let report = RunReport {
+        confusion: Some((ConfusionRows::True, matrix)),
+        suspicious: vec![item],
+        ..RunReport::default()
+    };
     let html = report.to_html().unwrap();
     for text in ["class 0", "class 70", "class 71", "One label looks wrong.", "class=\"blank\""] {
         assert!(html.contains(text), "{text}");

@@ -1,4 +1,4 @@
-//! Rows of CSV, with errors as the system gave them: a closed pipe and a full disk must be known as such.
+//! Rows of CSV, with the system's own errors: a closed pipe and a full disk must be recognisable.
 
 use std::io::{Error, Write};
 

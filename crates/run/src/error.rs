@@ -9,7 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The run was told to stop, and can be resumed.
+    /// The run was stopped, and can be resumed.
     #[error("stopped by signal {0}; run the same command again to resume")]
     Stopped(usize),
     /// Something of settings, training methods or the trainer.

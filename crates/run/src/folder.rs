@@ -1,4 +1,4 @@
-//! The folder of a run: plain files, each whole or not there, and checkpoints to resume from.
+//! A run's folder: plain files, each complete or absent, and checkpoints to resume from.
 //!
 //! | file | content |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `checkpoints/` | the two newest states, until the run is finished |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
 //! | `audit.json`, `corrected.csv` | at the end of an audit |
-//! | `summary.txt` | what was printed at the end; the last to be written: with it, a run is finished |
+//! | `summary.txt` | what was printed at the end; written last, so a run that has it is finished |
 //!
 //! Files that the program did not write itself are neither replaced nor removed: [`OwnFolder`] keeps the list.
 
@@ -29,17 +29,17 @@ pub const CHECKPOINTS: &str = "checkpoints";
 const EVENTS: &str = "events";
 /// What was printed at the end.
 const SUMMARY: &str = "summary.txt";
-/// What stays of a run of which only results are kept.
+/// Files of a run of which only results are kept.
 const RESULTS: [&str; 6] = [SETTINGS, "skipped.csv", "metrics.jsonl", "tree.tsv", "results.json", SUMMARY];
-/// What a person expects of a finished run of which all is kept.
+/// Files that a finished run of which everything is kept must have.
 pub const PRODUCTS: [&str; 4] = ["ledger.parquet", "audit.csv", "model.safetensors", "report.html"];
 /// Why a run of a sweep failed.
 pub const FAILURE: &str = "failure.txt";
-/// Settings for the process of a run in a sweep, and what it says; gone when it ends.
+/// Settings for the process of a run in a sweep, and its error output; removed when it ends.
 pub const OF_SWEEP: [&str; 2] = [".sweep.toml", ".sweep.err"];
-/// RunFolder of the baseline's run in that of a run.
+/// Subfolder of the baseline's run.
 pub const BASELINE: &str = "baseline";
-/// The host that TensorBoard is told.
+/// The host name in the name of the TensorBoard file.
 const HOST: &str = "negscale";
 /// Checkpoints that are kept.
 const KEPT: usize = 2;
@@ -50,18 +50,18 @@ pub struct RunFolder {
     pub verb: &'static str,
     own: OwnFolder,
     stamp: String,
-    /// When the run began, in seconds since 1970.
+    /// When the run started, in seconds since 1970.
     pub started: u64,
 }
 
-/// Where a run goes unless told otherwise: a name of what it is, and the fingerprint of its settings.
+/// Default folder of a run, named after what it is and the fingerprint of its settings.
 pub fn default_place(recipe: &Recipe) -> PathBuf {
     let fingerprint = recipe.fingerprint();
     let end = &fingerprint[..fingerprint.len().min(8)];
     Path::new("runs").join(format!("{}-{end}", title(recipe)))
 }
 
-/// Data, noise, host and plug-in as the begin of a file name.
+/// Data, noise, host and plug-in as the first part of a file name.
 pub fn title(recipe: &Recipe) -> String {
     let data = Path::new(&recipe.data.data).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let parts = [&data, &recipe.data.noise.to_string(), &recipe.train.host, &recipe.train.plugin];
@@ -84,7 +84,7 @@ pub fn version() -> String {
 }
 
 impl RunFolder {
-    /// Opens or makes the folder, and makes sure that what it holds is this very run.
+    /// Opens or creates the folder, and checks that it holds this very run.
     pub fn open(
         verb: &'static str,
         place: &Path,
@@ -143,11 +143,12 @@ impl RunFolder {
     /// Refuses a folder that holds another run.
     fn compare(&mut self, path: &Path, recipe: &Recipe, material: &Material) -> Result<()> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let found: toml::Table = toml::from_str(&text)
-            .with_context(|| format!("{} is damaged; choose another --out, or --fresh", path.display()))?;
+        let found: toml::Table = toml::from_str(&text).with_context(|| {
+            format!("{} is damaged; choose another --out, or start over with --fresh", path.display())
+        })?;
         let origin = found.get("provenance").and_then(toml::Value::as_table).cloned();
         let origin = origin.with_context(|| {
-            format!("{} says not where it comes from; choose another --out, or --fresh", path.display())
+            format!("{} does not say where it comes from: it has no [provenance]. Choose another --out, or start over with --fresh", path.display())
         })?;
         if let Some(started) = origin.get("started").and_then(toml::Value::as_integer) {
             self.started = started as u64;
@@ -163,11 +164,11 @@ impl RunFolder {
             differences.push("the data itself has changed".into());
         }
         if differences.is_empty() {
-            differences.push("it was made by another version of the program".into());
+            differences.push("it was written by another version of the program".into());
         }
         differences.truncate(6);
         bail!(
-            "{} holds another run: {}. Choose another --out, or --fresh to begin anew there",
+            "{} holds another run: {}. Choose another --out, or start over there with --fresh",
             self.place().display(),
             differences.join("; ")
         )
@@ -199,7 +200,7 @@ impl RunFolder {
         self.place().join(name)
     }
 
-    /// Marks the run as finished, with what was printed, and lets go of the checkpoints: nothing is left to resume.
+    /// Marks the run as finished, with what was printed, and removes the checkpoints: nothing is left to resume.
     pub fn finish(&self, summary: &str) -> Result<()> {
         write(&self.file(SUMMARY), summary.as_bytes())?;
         self.remove_checkpoints()
@@ -225,7 +226,7 @@ impl RunFolder {
         let missing: Vec<&str> = needed.iter().copied().filter(|name| !self.file(name).exists()).collect();
         if !missing.is_empty() {
             bail!(
-                "{} holds a finished run without {}: choose another --out, or --fresh to train it again there",
+                "{} holds a finished run without {}: choose another --out, or train it again there with --fresh",
                 self.place().display(),
                 missing.join(", ")
             );
@@ -243,7 +244,7 @@ impl RunFolder {
         paths
     }
 
-    /// The trainer as the newest sound checkpoint has it, or at its begin; with notes on checkpoints that are damaged.
+    /// The trainer restored from the newest intact checkpoint, or a new one; with notes on checkpoints that are damaged.
     pub fn restore(&self, make: impl Fn() -> Result<Trainer>) -> Result<(Trainer, Vec<String>)> {
         let (mut notes, checkpoints) = (Vec::new(), self.checkpoints());
         for path in &checkpoints {
@@ -258,13 +259,13 @@ impl RunFolder {
         if checkpoints.is_empty() {
             return Ok((make()?, notes));
         }
-        bail!("no checkpoint can be used: {}. Begin anew with --fresh", notes.join("; "))
+        bail!("no checkpoint can be used: {}. Start over with --fresh", notes.join("; "))
     }
 
-    /// Saves the trainer's state and lets go of old ones.
+    /// Saves the trainer's state and removes old checkpoints.
     pub fn save(&self, trainer: &Trainer) -> Result<()> {
         let folder = self.file(CHECKPOINTS);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         // Batches and epochs only grow, so names sort by age.
         let name = format!("{:06}-{:010}.checkpoint", trainer.epochs_done(), trainer.batches_done());
         write(&self.own.file(&format!("{CHECKPOINTS}/{name}"))?, &trainer.save(&self.stamp)?)?;
@@ -285,7 +286,7 @@ impl RunFolder {
         }
         if records.len() < done {
             bail!(
-                "{} holds {} of {done} epochs: it was changed; begin anew with --fresh",
+                "{} holds {} of {done} epochs: it was changed; start over with --fresh",
                 path.display(),
                 records.len()
             );
@@ -300,27 +301,27 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Says with an error of writing what is safe and what to do.
+    /// Adds to a write error what is safe and what to do.
     pub fn keep<T>(&self, written: Result<T, impl Into<crate::Error>>, trainer: &Trainer) -> Result<T> {
         let saved = !self.checkpoints().is_empty();
         Ok(written.map_err(Into::into).with_context(|| {
             let place = self.place().display();
             let safe = if saved { "the last checkpoint is intact" } else { "there is no checkpoint yet" };
             format!(
-                "epoch {} could not be saved in {place}; {safe}: make room and run the same command again",
+                "epoch {} could not be saved in {place}; {safe}: free some disk space and run the same command again",
                 trainer.epochs_done()
             )
         })?)
     }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(negscale_atomic_file::write_bytes(path, bytes)
         .with_context(|| format!("cannot write {}", path.display()))?)
 }
 
-/// Opens a folder of ours, saying what to do if it is not.
+/// Opens a folder for results; the error says what to do.
 fn open_own(place: &Path) -> Result<OwnFolder> {
     Ok(OwnFolder::open(place).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => anyhow::anyhow!("{error}; wait for it or choose another --out"),
@@ -342,11 +343,11 @@ pub fn keep_apart(place: &Path, inputs: &[PathBuf]) -> Result<()> {
         let (shown, input) = (place.display(), input.display());
         if out == read || (read.is_dir() && out.starts_with(&read)) {
             bail!(
-                "{shown} lies in the data ({input}), which results must not be mixed with: choose an --out elsewhere"
+                "{shown} is inside the data ({input}); results must not be mixed with data: choose an --out elsewhere"
             );
         }
         if read.starts_with(&out) {
-            bail!("{shown} holds {input}, which is read: choose an --out that holds nothing of the data");
+            bail!("{shown} contains the input {input}: choose an --out that contains none of the data");
         }
     }
     Ok(())
@@ -381,7 +382,7 @@ fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: 
             (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => list_differences(&name, a, b, into),
             (a, b) if a != b => {
                 let text = |value: Option<&toml::Value>| value.map_or("absent".into(), |v| v.to_string());
-                into.push(format!("{name} is {} there and {} here", text(a), text(b)));
+                into.push(format!("{name} is {} there but {} here", text(a), text(b)));
             }
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Which instructions made the numbers of a run. A run may go on where the CPU has others: it is not the same to the last bit then, so
+//! Which CPU instructions computed the numbers of a run. A run may resume on a CPU with others: its last bits then differ, so
 //! all of them are kept with its settings, and from there come into its results.
 
 use crate::Result;
@@ -18,7 +18,7 @@ pub fn of(settings: &Path) -> Result<Option<String>> {
     Ok(named.map(str::to_owned))
 }
 
-/// Enters those of this process, and says so where a run that has begun goes on under others.
+/// Records those of this process; returns a note if a run is resumed with others.
 pub fn enter(settings: &Path, has_begun: bool) -> Result<Option<String>> {
     let (ours, theirs) = (negscale_cpu::instructions(), of(settings)?);
     let before = theirs.as_deref().unwrap_or("not recorded");
@@ -29,8 +29,8 @@ pub fn enter(settings: &Path, has_begun: bool) -> Result<Option<String>> {
     write(settings, replaced(&read(settings)?, &all).as_bytes())?;
     Ok(has_begun.then(|| {
         format!(
-            "the run began with other instructions ({before}) than this CPU's ({ours}): its end will differ in the last bits \
-             from that of a run without a stop"
+            "the run started with other CPU instructions ({before}) than this CPU's ({ours}): its results will differ in the \
+             last bits from those of an uninterrupted run"
         )
     }))
 }

@@ -4,9 +4,9 @@
 //! |---|---|
 //! | [`recipe`] | every setting of a run by name: defaults, recipe files, single settings, in layers |
 //! | [`train()`], [`audit()`](audit::audit) | a run or an audit: trains, resumes, writes its files |
-//! | [`Watch`], [`Stop`] | who is told what goes on, and how a run is told to stop |
-//! | [`folder`] | the folder of a run |
-//! | [`sweep`] | many runs of one recipe: which there are, how far each is, tables over them |
+//! | [`Watch`], [`Stop`] | callbacks during a run, and how to stop it |
+//! | [`folder`] | a run's folder |
+//! | [`sweep`] | many runs of one recipe: planning, progress, tables |
 
 pub mod audit;
 pub mod clock;

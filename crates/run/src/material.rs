@@ -1,4 +1,4 @@
-//! The data of a run, with the noise that was laid over it.
+//! The data of a run, with the noise that was added to it.
 
 use crate::Result;
 use crate::recipe::Recipe;
@@ -6,15 +6,15 @@ use negscale_data::{Dataset, Noise, NoiseSpec, Splits, noise};
 use negscale_methods::trainer::Task;
 use negscale_nets::model::Preparation;
 
-/// The data of a run, ready to be learnt from.
+/// The data of a run, ready for training.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Material {
     /// The samples to train on, with labels as given.
     pub train: Dataset,
-    /// All parts as they came.
+    /// All splits as they came.
     pub splits: Splits,
-    /// The noise that was laid over the labels, if any.
+    /// The noise that was added to the labels, if any.
     pub noise: Option<Noise>,
     /// Hash of the training data as it came.
     pub fingerprint: String,
@@ -23,7 +23,7 @@ pub struct Material {
 }
 
 impl Material {
-    /// Lays the noise over the data and fingerprints it.
+    /// Adds the noise to the data and fingerprints it.
     pub fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<Self> {
         let fingerprint = splits.train.fingerprint()?;
         let is_noisy = recipe.data.noise != NoiseSpec::None;

@@ -1,4 +1,4 @@
-//! The files that a finished run leaves: ledger, audit, model, tree, report and results.
+//! The files of a finished run: ledger, audit, model, tree, report and results.
 
 use crate::folder::{RunFolder, hardware, version, write};
 use crate::recipe::Recipe;
@@ -7,8 +7,8 @@ use crate::{Keep, Material, Result, Trained, clock};
 use negscale_audit::{Audit, Cells, Finding};
 use negscale_data::{Dataset, Items};
 use negscale_report::{
-    CountMatrix, Figure, NOISE_ESTIMATED, Rows, RunReport, Separation, SummaryRow, Suspicious, Thumbnail,
-    summarise as summary_rows,
+    ConfusionRows, CountMatrix, Figure, NOISE_ESTIMATED, RunReport, Separation, SummaryRow, Suspicious,
+    Thumbnail, summarise as summary_rows,
 };
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub fn write_all(
     Ok(summary)
 }
 
-/// Writes what people work on with: ledger, audit and model.
+/// Writes ledger, audit and model.
 fn write_products(
     folder: &RunFolder,
     recipe: &Recipe,
@@ -72,7 +72,7 @@ pub fn write_report(
     Ok(report(folder, material, trained, summary, baseline)?.write_html(&folder.file("report.html"))?)
 }
 
-/// Writes the results, beside those of the baseline once there are any. They come last: with them, a run is done.
+/// Writes the results, with those of the baseline once there are any. Written last: a run that has them is done.
 pub fn write_results(folder: &RunFolder, summary: &Summary, baseline: Option<&Summary>) -> Result<()> {
     let results = serde_json::to_string_pretty(&summary.json(baseline, folder))?;
     write(&folder.file(crate::RESULTS), format!("{results}\n").as_bytes())
@@ -108,7 +108,7 @@ fn report(
                 measures.average_precision,
                 "of the ranking in audit.csv",
             ),
-            ("Flags that are right", measures.flag_precision, "precision of the flags"),
+            ("Flags that are correct", measures.flag_precision, "precision of the flags"),
             ("Wrong labels that are flagged", measures.flag_recall, "recall of the flags"),
             ("Noise, true", measures.noise_true, "share of wrong labels"),
         ];
@@ -124,15 +124,17 @@ fn report(
             ("last", baseline.test.last.map(|t| t.1)),
         ];
         summary.extend(figures.into_iter().filter_map(|(which, value)| {
-            let note = format!("{}, trained equally long", baseline.name);
+            let note = format!("{}, trained for as many epochs", baseline.name);
             Some(SummaryRow::new(format!("Baseline: test accuracy, {which}"), Figure::Fraction(value?), note))
         }));
     }
     let confusion = match trained.trainer.test_predictions()? {
-        Some((predicted, labels)) => (Rows::True, count(classes, labels.into_iter().zip(predicted))?),
+        Some((predicted, labels)) => {
+            (ConfusionRows::True, count(classes, labels.into_iter().zip(predicted))?)
+        }
         None => {
             let (predicted, labels) = trained.trainer.train_predictions()?;
-            (Rows::Given, count(classes, labels.into_iter().zip(predicted))?)
+            (ConfusionRows::Given, count(classes, labels.into_iter().zip(predicted))?)
         }
     };
     let noise = truth.map(|truth| count(classes, truth.iter().copied().zip(train.given().iter().copied())));

@@ -1,10 +1,10 @@
-//! How a run is told to stop in good order: the state is saved, and the same run resumes later.
+//! How a run is asked to stop cleanly: the state is saved, and the same run resumes later.
 
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// A request to stop, shared by whoever asks and whoever works. Nobody asks at first.
+/// A request to stop, shared between those who ask and those who work.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     signal: Arc<AtomicUsize>,
@@ -30,7 +30,7 @@ impl Stop {
         self.asked.load(Relaxed)
     }
 
-    /// The error that tells of the signal, if somebody has asked.
+    /// The error that names the signal, if somebody has asked.
     pub fn check(&self) -> Result<()> {
         if self.is_asked() { Err(Error::Stopped(self.signal.load(Relaxed))) } else { Ok(()) }
     }

@@ -8,13 +8,13 @@ use negscale::PairCoverage;
 use negscale_audit::{Audit, Measures, NoiseEstimate};
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
-use negscale_report::{TestAccuracy, told};
+use negscale_report::{TestAccuracy, mark_true_labels};
 
 /// The results of a run in numbers.
 pub struct Summary {
     /// Host and plug-in.
     pub name: String,
-    /// The plug-in, and what became of it.
+    /// The plug-in, and what of it acts.
     pub plugin: String,
     /// Instructions that made the numbers.
     pub instructions: Option<String>,
@@ -26,13 +26,13 @@ pub struct Summary {
     pub audit: Option<Measures>,
     /// Precision by recall of its ranking, likewise.
     pub curve: Option<RecallCurve>,
-    /// Labels held to be wrong.
+    /// Labels flagged as wrong.
     pub flagged: usize,
     /// All labels.
     pub samples: usize,
     /// Share of wrong labels, where the truth is known.
     pub noise: Option<f64>,
-    /// True labels that the method was told.
+    /// How many true labels the method was given.
     pub true_labels: usize,
     /// Seconds of training, those before a stop included.
     pub seconds: f64,
@@ -81,7 +81,7 @@ pub(crate) fn summarise(
     let (ranked, estimate) = rank(recipe, material, trained)?;
     let coverage = trained.trainer.pair_coverage();
     Ok(Summary {
-        name: told(&name(recipe, coverage), trained.trainer.true_labels() as u64),
+        name: mark_true_labels(&name(recipe, coverage), trained.trainer.true_labels() as u64),
         plugin: acting(recipe, coverage),
         instructions: instructions::of(&folder.file("settings.toml"))?,
         true_labels: trained.trainer.true_labels(),

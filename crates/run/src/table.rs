@@ -25,9 +25,9 @@ pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
     line("test accuracy, mean of last 10", &|s| percent(s.test.last_10.map(|t| t.1)));
     line("test accuracy, best by noisy validation", &|s| percent(s.test.best_by_validation.map(|t| t.1)));
     line("test accuracy, best on test (oracle)", &|s| percent(s.test.best.map(|t| t.1)));
-    line("fit to clean labels", &|s| percent(s.last.fit_clean));
-    line("fit to wrong labels, as given", &|s| percent(s.last.fit_wrong_given));
-    line("fit to wrong labels, true class", &|s| percent(s.last.fit_wrong_true));
+    line("clean labels learnt", &|s| percent(s.last.fit_clean));
+    line("wrong labels memorised", &|s| percent(s.last.fit_wrong_given));
+    line("wrong labels recovered", &|s| percent(s.last.fit_wrong_true));
     line("wrong labels: average precision", &|s| percent(s.audit?.average_precision));
     line("wrong labels: precision of flags", &|s| percent(s.audit?.flag_precision));
     line("wrong labels: recall of flags", &|s| percent(s.audit?.flag_recall));

@@ -1,4 +1,4 @@
-//! A run from data to files: trains, resumes, and leaves model, wrong labels, report and results in a folder.
+//! A run from data to files: trains, resumes, and writes model, wrong labels, report and results to a folder.
 //!
 //! Calling the same run again resumes where it stopped, to the same bits on CPUs with the same instructions; a finished run is only
 //! read.
@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::{Material, Result, Stop, Watch, instructions, products, table};
 use anyhow::Context;
 use negscale_data::Splits;
-use negscale_methods::trainer::{Outcome, Trainer};
+use negscale_methods::trainer::{EpochEnd, Trainer};
 use negscale_nets::model::Preparation;
 use negscale_records::EpochRecord;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use std::time::{Duration, Instant};
 /// The file of results of every run.
 pub const RESULTS: &str = "results.json";
 
-/// What stays of a finished run.
+/// What to keep of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
     /// Everything: model, ledger, audit, report, events.
     #[default]
     All,
-    /// Settings, metrics, tree and results only; the others are not even written.
+    /// Settings, metrics, tree and results only; nothing else is written.
     Results,
 }
 
@@ -35,13 +35,13 @@ pub enum Keep {
 pub struct RunOptions {
     /// Start over, even if the folder holds a run that could be resumed.
     pub fresh: bool,
-    /// What stays when it is finished.
+    /// What to keep when it is finished.
     pub keep: Keep,
-    /// A checkpoint is saved after the first epoch that ends this long after the last; zero: after every epoch.
+    /// Least time between two checkpoints; zero: save one after every epoch.
     pub checkpoint_every: Duration,
 }
 
-/// What came of training.
+/// The outcome of training.
 pub struct Trained {
     /// The trainer, at its end.
     pub trainer: Trainer,
@@ -49,7 +49,7 @@ pub struct Trained {
     pub records: Vec<EpochRecord>,
 }
 
-/// A command that trains: what it leaves, and what people are pointed to.
+/// A command that trains: which files it writes, and which of them users are pointed to.
 #[derive(Debug)]
 pub struct Command {
     /// As it is written.
@@ -88,16 +88,16 @@ pub struct Done {
 pub struct Finished {
     /// The content of its file of results.
     pub results: serde_json::Value,
-    /// An account for people.
+    /// A summary for people.
     pub words: String,
     /// Where it is.
     pub place: PathBuf,
 }
 
-/// Trains with these settings on this data, and leaves everything in a folder: `out`, or one below `runs` named by what the run
+/// Trains with these settings on this data, and writes everything to a folder: `out`, or one in `runs` named after what the run
 /// is.
 ///
-/// `watch` is told what goes on (`&mut ()` for nobody), and `stop` ends the run in good order.
+/// `watch` is called with what happens (`&mut ()` for no callbacks), and `stop` ends the run cleanly.
 ///
 /// # Errors
 /// Settings or data that do not fit, a folder that holds something else, a full disk; [`Error::Stopped`](crate::Error::Stopped) after a stop.
@@ -178,7 +178,7 @@ fn read_results(place: &Path, command: &Command) -> Result<serde_json::Value> {
     let path = place.join(command.results);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut results: serde_json::Value = serde_json::from_str(&text)
-        .with_context(|| format!("{} is damaged; --fresh trains the run again", path.display()))?;
+        .with_context(|| format!("{} is damaged; train the run again with --fresh", path.display()))?;
     results["out"] = place.display().to_string().into();
     Ok(results)
 }
@@ -218,7 +218,7 @@ fn train_all(
     Ok(Done { recipe, material, folder, trained, summary, baseline })
 }
 
-/// Lists the items that were left out because they cannot be read.
+/// Lists the items that were skipped because they cannot be read.
 fn write_left_out(folder: &RunFolder, splits: &Splits) -> Result<()> {
     if splits.left_out.is_empty() {
         return Ok(());
@@ -228,11 +228,11 @@ fn write_left_out(folder: &RunFolder, splits: &Splits) -> Result<()> {
     for failure in &splits.left_out {
         write_row(&mut table, [&failure.place(), &failure.reason])?;
     }
-    let bytes = table.into_inner().context("cannot list what was left out")?;
+    let bytes = table.into_inner().context("cannot list the skipped items")?;
     folder::write(&folder.file("skipped.csv"), &bytes)
 }
 
-/// Says which pairs the plug-in finds, if that is known by now; whether it is.
+/// Reports which pairs the plug-in finds, if that is known by now; returns whether it is.
 fn tell_pairs(watch: &mut dyn Watch, trainer: &Trainer) -> bool {
     trainer.pair_coverage().inspect(|coverage| watch.pairs(coverage)).is_some()
 }
@@ -256,11 +256,11 @@ fn train_one(
     let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;
     trainer.set_stop_flag(stop.flag());
     watch.begin(&trainer, &records);
-    let mut is_told = tell_pairs(watch, &trainer);
+    let mut are_pairs_known = tell_pairs(watch, &trainer);
     let mut saved = Instant::now();
     while !trainer.is_finished() {
         match trainer.epoch(|progress| watch.batch(&progress))? {
-            Outcome::Finished(record) => {
+            EpochEnd::Finished(record) => {
                 folder.keep(journal.append(&record), &trainer)?;
                 // A run that goes on from an older checkpoint writes the records since then again, the same ones.
                 let is_due = match trainer.is_finished() {
@@ -277,9 +277,9 @@ fn train_one(
                 }
                 watch.epoch(&records)?;
                 // A tree that is learnt grows with the first epoch.
-                is_told = is_told || tell_pairs(watch, &trainer);
+                are_pairs_known = are_pairs_known || tell_pairs(watch, &trainer);
             }
-            Outcome::Stopped => folder.keep(folder.save(&trainer), &trainer)?,
+            EpochEnd::Stopped => folder.keep(folder.save(&trainer), &trainer)?,
         }
         if !trainer.is_finished() {
             stop.check()?;
@@ -287,7 +287,7 @@ fn train_one(
     }
     if records.len() != recipe.train.epochs {
         bail!(
-            "{}: {} records for {} epochs; start again with --fresh",
+            "{}: {} records for {} epochs; start over with --fresh",
             folder.place().display(),
             records.len(),
             recipe.train.epochs

@@ -1,4 +1,4 @@
-//! Who watches a run: a screen, a log, or nobody.
+//! Callbacks during a run, for a screen, a log, or nobody.
 
 use crate::folder::RunFolder;
 use crate::recipe::Recipe;
@@ -7,10 +7,10 @@ use negscale::PairCoverage;
 use negscale_methods::trainer::{Progress, Trainer};
 use negscale_records::EpochRecord;
 
-/// What a run tells while it goes on. Every call does nothing unless it is overridden; `()` watches nothing.
+/// Callbacks during a run. Every method does nothing unless overridden; `()` watches nothing.
 #[allow(unused_variables)]
 pub trait Watch: Send {
-    /// What is about to be done, and where; `coverage` is what the plug-in finds to do, if that is known.
+    /// What is about to be done, and where; `coverage` says which class pairs the plug-in acts on, if that is known.
     fn open(
         &mut self,
         recipe: &Recipe,
@@ -23,7 +23,7 @@ pub trait Watch: Send {
     /// The run was finished before.
     fn complete(&mut self, epochs: usize) {}
 
-    /// Something that went wrong and was mended.
+    /// A problem that was fixed.
     fn note(&mut self, text: &str) {}
 
     /// Training starts or resumes.

@@ -5,7 +5,7 @@ use negscale_methods::host::Kind;
 use negscale_methods::hosts;
 use negscale_methods::settings::table;
 use negscale_methods::trainer::Tree;
-use negscale_nets::optim::{Adam, Rule, Sgd};
+use negscale_nets::optim::{Adam, OptimiserSettings, Sgd};
 use negscale_nets::schedule::{Milestone, Schedule, Shape};
 use negscale_run::recipe::{self, Expected, Layers, Recipe};
 use std::collections::BTreeSet;
@@ -78,21 +78,21 @@ fn flags_lie_over_pairs_over_recipes_over_defaults_in_whatever_order_they_come()
 #[test]
 fn another_kind_of_optimiser_or_schedule_begins_with_its_own_defaults() {
     let recipe = resolve(&read("[optimiser]\nkind = \"adam\"\nbeta1 = 0.8\n[schedule]\nkind = \"cosine\""));
-    assert_eq!(recipe.train.optimiser, Rule::Adam(Adam { beta1: 0.8, ..Adam::default() }));
+    assert_eq!(recipe.train.optimiser, OptimiserSettings::Adam(Adam { beta1: 0.8, ..Adam::default() }));
     assert_eq!(recipe.train.schedule.shape, Shape::Cosine { period: None, floor: 0.0, per_step: false });
     // The same kind keeps the host's numbers.
     let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(Kind::Images);
     let recipe = resolve(&read("[optimiser]\nkind = \"sgd\"\nmomentum = 0.5"));
     assert_eq!(
         recipe.train.optimiser,
-        Rule::Sgd(Sgd { lr: regime.optimiser.lr(), momentum: 0.5, ..Sgd::default() })
+        OptimiserSettings::Sgd(Sgd { lr: regime.optimiser.lr(), momentum: 0.5, ..Sgd::default() })
     );
     // What a layer below wrote for another kind is not used, whichever comes first on the line.
     let layers = read("[optimiser]\nmomentum = 0.5\nlr = 3")
         .with_sets(["optimiser.beta2=0.9", "optimiser.kind=adam-w"]);
     assert_eq!(
         resolve(&layers.unwrap()).train.optimiser,
-        Rule::AdamW(Adam { beta2: 0.9, ..Adam::default() })
+        OptimiserSettings::AdamW(Adam { beta2: 0.9, ..Adam::default() })
     );
     let layers = read("[schedule]\nkind = \"steps\"\nat = [1, 0.5]\nwarm_up = 7");
     let at = vec![Milestone::Epoch(1), Milestone::Share(0.5)];
@@ -140,7 +140,11 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut add =
         |name: &str, table: toml::Table| known.extend(table.keys().map(|key| format!("{name}.{key}")));
-    for rule in [Rule::Sgd(Sgd::default()), Rule::Adam(Adam::default()), Rule::AdamW(Adam::default())] {
+    for rule in [
+        OptimiserSettings::Sgd(Sgd::default()),
+        OptimiserSettings::Adam(Adam::default()),
+        OptimiserSettings::AdamW(Adam::default()),
+    ] {
         add("optimiser", table(&rule));
     }
     let epoch = Milestone::Epoch(1);

@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use negscale_methods::host::Kind;
-use negscale_run::recipe::{Cell, Layers, expand};
+use negscale_run::recipe::{Layers, MatrixCell, expand};
 
-fn cells(text: &str) -> Vec<Cell> {
+fn cells(text: &str) -> Vec<MatrixCell> {
     expand(Layers::new(), "sweep.toml", text).unwrap()
 }
 
@@ -143,7 +143,7 @@ fn slips_are_answered_with_file_axis_and_entry() {
     refused("[matrix]\na = [{ seed = 1 }]\nseed = [2]\n", &["both `a` and `seed` set `seed`"]);
     refused(
         "[matrix]\nseed = [1]\nexclude = [{ seed = 2 }]\n",
-        &["`exclude`, entry 1", "drops no combination"],
+        &["`exclude`, entry 1", "excludes no combination"],
     );
     refused(
         "[matrix]\nseed = [1]\nexclude = [{ seeed = 2 }]\n",

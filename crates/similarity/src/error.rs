@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// Two inputs disagree in size.
-    #[error("{what}: {got}, but {need}: hand over one for every sample, in the same order")]
+    #[error("{what}: {got}, but {need}: give one for every sample, in the same order")]
     Size {
         /// Which input.
         what: &'static str,
@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// A label names no class of the tree.
     #[error(
-        "{what} {label} of sample {sample} (counted from 0) names no class: the class tree `{tree}` has {classes}, numbered from 0"
+        "{what} {label} of sample {sample} (counted from 0) is not a class: the class tree `{tree}` has {classes}, numbered from 0"
     )]
     Label {
         /// Which labels.

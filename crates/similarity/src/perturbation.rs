@@ -157,7 +157,7 @@ fn summarise(distances: &[(usize, f64)], labels: &Labels) -> Option<Perturbation
 
 /// A network's view of the samples.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct NetworkOutput<'a> {
     /// Unit features.
     pub units: &'a Units<'a>,
     /// Logits, N x C.
@@ -166,7 +166,7 @@ pub struct Seen<'a> {
 
 /// What the bounds need beside the two views.
 #[derive(Debug, Clone)]
-pub struct Terms<'a> {
+pub struct BoundInputs<'a> {
     /// The run's classifier, C x d: row k holds $w_k$.
     pub classifier: &'a [f32],
     /// The class tree.
@@ -179,10 +179,10 @@ pub struct Terms<'a> {
 
 /// The perturbation and both bounds. `labels` must know the truth; without it there is no noise rate.
 pub fn bound(
-    run: Seen,
-    clean: Seen,
+    run: NetworkOutput,
+    clean: NetworkOutput,
     labels: &Labels,
-    terms: &Terms,
+    terms: &BoundInputs,
 ) -> Result<(Option<Perturbation>, Option<Bound>)> {
     labels.fit("rows of features", run.units.len())?;
     let distances = distances(run.units, clean.units)?;
@@ -201,7 +201,7 @@ pub fn bound(
     let margins: Vec<f64> = margins(clean, truth, labels.classes());
     let margin_smallest = margins.iter().copied().fold(f64::INFINITY, f64::min);
     let count = labels.len() as f64;
-    let error = |seen: Seen| {
+    let error = |seen: NetworkOutput| {
         let wrong = margins_of(seen.logits, truth, labels.classes()).filter(|margin| *margin <= 0.0);
         wrong.count() as f64 / count
     };
@@ -236,7 +236,7 @@ fn margins_of<'a>(logits: &'a [f32], truth: &'a [u32], classes: usize) -> impl I
 }
 
 /// The same divided by the length of the features; samples without a direction have none.
-fn margins(seen: Seen, truth: &[u32], classes: usize) -> Vec<f64> {
+fn margins(seen: NetworkOutput, truth: &[u32], classes: usize) -> Vec<f64> {
     margins_of(seen.logits, truth, classes)
         .enumerate()
         .map(|(i, margin)| margin * seen.units.inverse(i))
@@ -244,7 +244,7 @@ fn margins(seen: Seen, truth: &[u32], classes: usize) -> Vec<f64> {
 }
 
 /// Mean and largest norm of $W(p_i - e_{\tilde y_i})$.
-fn gradients(run: Seen, labels: &Labels, classifier: &[f32]) -> Result<(f64, f64)> {
+fn gradients(run: NetworkOutput, labels: &Labels, classifier: &[f32]) -> Result<(f64, f64)> {
     let (classes, d) = (labels.classes(), run.units.dim());
     if classifier.len() != classes * d || run.logits.len() != labels.len() * classes {
         let got = format!("{} weights and {} logits", classifier.len(), run.logits.len());
@@ -268,7 +268,7 @@ fn gradients(run: Seen, labels: &Labels, classifier: &[f32]) -> Result<(f64, f64
 }
 
 /// Means of SNOP and DCSA over batches of samples from all over the set.
-fn losses(run: Seen, labels: &Labels, terms: &Terms) -> Result<(f64, f64)> {
+fn losses(run: NetworkOutput, labels: &Labels, terms: &BoundInputs) -> Result<(f64, f64)> {
     let (samples, d, classes) = (labels.len(), run.units.dim(), labels.classes());
     let batch = terms.batch.clamp(1, samples.max(1));
     // Weights and warm-up belong to training; here both losses are wanted.

@@ -16,7 +16,7 @@
 //! Reading trusts nothing: schema, shapes and ranges are checked, memory grows with what was read rather than with what the
 //! file claims, and a panic of the crate that unpacks becomes an error.
 
-use super::{EpochLosses, Ledger, Samples, check_clean, check_losses, check_rows};
+use super::{EpochLosses, Ledger, SampleIndices, check_clean, check_losses, check_rows};
 use crate::{Error, Result};
 use negscale_atomic_file::write_atomic;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -68,7 +68,7 @@ impl Ledger {
         let file = File::open(path).map_err(|source| Error::File { path: path.to_owned(), source })?;
         let damaged = || Err("damaged: unpacking it failed".to_owned());
         catch_unwind(AssertUnwindSafe(|| unpack(file))).unwrap_or_else(|_| damaged()).map_err(|problem| {
-            let problem = format!("{problem}; take the file of an earlier checkpoint or start again");
+            let problem = format!("{problem}; restore the file from a copy, or train again");
             Error::Ledger { path: path.to_owned(), problem }
         })
     }
@@ -184,7 +184,7 @@ fn unpack(file: File) -> Checked<Ledger> {
         .filter_map(|pair| Some((pair.key.strip_prefix(PREFIX)?, pair.value.as_deref()?)))
         .collect();
     let text =
-        |key| pairs.get(key).copied().ok_or(format!("not a ledger: its metadata have no `{PREFIX}{key}`"));
+        |key| pairs.get(key).copied().ok_or(format!("not a ledger: its metadata has no `{PREFIX}{key}`"));
     let number = |key| {
         let text = text(key)?;
         text.parse::<usize>()
@@ -192,7 +192,7 @@ fn unpack(file: File) -> Checked<Ledger> {
     };
     if text("version")? != VERSION {
         let found = text("version")?.escape_debug();
-        return Err(format!("of version {found}, while this program reads version {VERSION}"));
+        return Err(format!("its version is {found}, but this program reads version {VERSION}"));
     }
     let schema = parse_message_type(SCHEMA).map_err(wrong)?;
     if about.schema().get_fields() != schema.get_fields() {
@@ -225,7 +225,7 @@ fn unpack(file: File) -> Checked<Ledger> {
     for group in 0..reader.num_row_groups() {
         let rows = usize::try_from(reader.metadata().row_group(group).num_rows()).unwrap_or(usize::MAX);
         if rows > samples.saturating_sub(ledger.len()) {
-            return Err(format!("has more rows than the {samples} that its metadata promise"));
+            return Err(format!("has more rows than the {samples} that its metadata promises"));
         }
         let mut columns = Columns { reader: &reader, group, rows };
         let first = ledger.len();
@@ -235,7 +235,7 @@ fn unpack(file: File) -> Checked<Ledger> {
         })?;
         columns.read::<Int32Type>(1, None, |_, label, _| {
             let label = label.and_then(|label| u32::try_from(label).ok());
-            let label = label.filter(|&label| (label as usize) < classes).ok_or("names no class")?;
+            let label = label.filter(|&label| (label as usize) < classes).ok_or("is not a class")?;
             ledger.given.push(label);
             Ok(())
         })?;
@@ -263,23 +263,23 @@ fn unpack(file: File) -> Checked<Ledger> {
 /// Checks what has been read as a whole.
 fn finish(ledger: Ledger, samples: usize, checksum: &str) -> Checked<Ledger> {
     if ledger.len() != samples {
-        return Err(format!("has {} rows of the {samples} that its metadata promise", ledger.len()));
+        return Err(format!("has {} rows of the {samples} that its metadata promises", ledger.len()));
     }
     if format!("{:016x}", ledger.checksum()) != checksum {
         return Err("damaged: its content does not match its checksum".into());
     }
     // A checksum can be forged, and a forged number must not surprise anyone later.
     for (what, rows) in [("believed targets", &ledger.targets), ("predictions", &ledger.predictions)] {
-        check_rows(what, Samples::All, rows, ledger.classes).map_err(|e| e.to_string())?;
+        check_rows(what, SampleIndices::All, rows, ledger.classes).map_err(|e| e.to_string())?;
     }
     let known = |values: &[f32]| -> (Vec<u32>, Vec<f32>) {
         (0..).zip(values).filter(|(_, x)| !x.is_nan()).map(|(i, &x)| (i, x)).unzip()
     };
     let (which, clean) = known(&ledger.clean);
-    check_clean(Samples::These(&which), &clean).map_err(|e| e.to_string())?;
+    check_clean(SampleIndices::These(&which), &clean).map_err(|e| e.to_string())?;
     for epoch in &ledger.epochs {
         let (which, losses) = known(&epoch.losses);
-        check_losses(Samples::These(&which), &losses).map_err(|e| e.to_string())?;
+        check_losses(SampleIndices::These(&which), &losses).map_err(|e| e.to_string())?;
     }
     Ok(ledger)
 }

@@ -1,4 +1,4 @@
-//! What is believed about every label: the spine that selection, audit, plots and resuming read.
+//! What is believed about every label; read by selection, audit, plots and checkpoints.
 //!
 //! For each of $N$ samples:
 //!
@@ -10,7 +10,7 @@
 //! | losses | one per epoch for the last $K$ epochs | missing |
 //! | prediction | what networks in evaluation mode say of the sample, averaged over epochs | missing |
 //!
-//! Hosts write whole scans or batches ([`Samples`]). An update is checked before anything is written: after an error the
+//! Hosts write whole scans or batches ([`SampleIndices`]). An update is checked before anything is written: after an error the
 //! ledger is as before. [`Ledger::verdicts`](Ledger::verdicts) answers for every host which labels are wrong and what they should be.
 
 #[cfg(feature = "parquet")]
@@ -20,7 +20,7 @@ mod rounded;
 use crate::{Error, Result};
 use std::collections::VecDeque;
 
-/// How many epochs' losses are kept unless told otherwise.
+/// How many epochs' losses are kept by default.
 pub const RECENT_EPOCHS: usize = 10;
 
 /// How far from 1 the sum of a believed target may be: what rounding leaves of a softmax over many classes.
@@ -28,7 +28,7 @@ const SUM_WITHIN: f64 = 1e-3;
 
 /// Which samples an update is about.
 #[derive(Debug, Clone, Copy)]
-pub enum Samples<'a> {
+pub enum SampleIndices<'a> {
     /// Every sample in order: a scan of the whole set.
     All,
     /// These, by their numbers: a batch. If one occurs twice, its last entry counts.
@@ -85,13 +85,13 @@ impl PartialEq for Ledger {
 }
 
 impl Ledger {
-    /// A ledger that believes every given label and keeps the losses of `recent` epochs.
+    /// A new ledger, in which every given label is believed; it keeps the losses of `recent` epochs.
     pub fn new(given: &[u32], classes: usize, recent: usize) -> Result<Self> {
         if recent == 0 {
             return Err(Error::Range { setting: "recent", value: "0".into(), wanted: "must be at least 1" });
         }
         if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-            let problem = format!("label {} of sample {at} names no class: there are {classes}", given[at]);
+            let problem = format!("label {} of sample {at} is not a class: there are {classes}", given[at]);
             return Err(Error::Samples { what: "given labels", problem });
         }
         let count = given.len().checked_mul(classes).ok_or_else(|| Error::Samples {
@@ -191,11 +191,11 @@ impl Ledger {
     }
 
     /// Writes losses of the epoch that is open.
-    pub fn record_losses(&mut self, samples: Samples, losses: &[f32]) -> Result<()> {
+    pub fn record_losses(&mut self, samples: SampleIndices, losses: &[f32]) -> Result<()> {
         self.check("losses", samples, losses, 1)?;
         check_losses(samples, losses)?;
         let Some(epoch) = self.epochs.back_mut() else {
-            let problem = "no epoch is open: begin one first".to_owned();
+            let problem = "no epoch is open: start one first".to_owned();
             return Err(Error::Samples { what: "losses", problem });
         };
         write(&mut epoch.losses, samples, losses, 1);
@@ -203,7 +203,7 @@ impl Ledger {
     }
 
     /// Writes the host's own clean probabilities, in [0, 1].
-    pub fn set_clean(&mut self, samples: Samples, clean: &[f32]) -> Result<()> {
+    pub fn set_clean(&mut self, samples: SampleIndices, clean: &[f32]) -> Result<()> {
         self.check("clean probabilities", samples, clean, 1)?;
         check_clean(samples, clean)?;
         write(&mut self.clean, samples, clean, 1);
@@ -216,7 +216,7 @@ impl Ledger {
     }
 
     /// Writes believed targets: a row of C probabilities for each sample.
-    pub fn set_targets(&mut self, samples: Samples, targets: &[f32]) -> Result<()> {
+    pub fn set_targets(&mut self, samples: SampleIndices, targets: &[f32]) -> Result<()> {
         self.check("believed targets", samples, targets, self.classes)?;
         check_rows("believed targets", samples, targets, self.classes)?;
         write(&mut self.targets, samples, targets, self.classes);
@@ -226,8 +226,8 @@ impl Ledger {
     /// Takes what networks say of every sample (N x C probabilities) into the mean over epochs. What is `provisional`, as in a
     /// warm-up, holds until the next call.
     pub fn record_predictions(&mut self, predictions: &[f32], provisional: bool) -> Result<()> {
-        self.check("predictions", Samples::All, predictions, self.classes)?;
-        check_rows("predictions", Samples::All, predictions, self.classes)?;
+        self.check("predictions", SampleIndices::All, predictions, self.classes)?;
+        check_rows("predictions", SampleIndices::All, predictions, self.classes)?;
         let looks = self.looks.filter(|_| !provisional).unwrap_or(0);
         self.looks = Some(if provisional { 0 } else { looks.saturating_add(1) });
         if looks == 0 {
@@ -261,7 +261,7 @@ impl Ledger {
                 let problem = "they differ in samples, classes or epochs".to_owned();
                 return Err(Error::Samples { what: "parts of a ledger", problem });
             }
-            let these = Samples::These(numbers);
+            let these = SampleIndices::These(numbers);
             whole.check("clean probabilities", these, &ledger.clean, 1)?;
             numbers.iter().zip(&ledger.given).for_each(|(&i, &label)| whole.given[i as usize] = label);
             write(&mut whole.targets, these, &ledger.targets, ledger.classes);
@@ -304,14 +304,14 @@ impl Ledger {
     }
 
     /// Checks that there are as many numbers as samples ask for, and that there are such samples.
-    fn check(&self, what: &'static str, samples: Samples, values: &[f32], width: usize) -> Result<()> {
+    fn check(&self, what: &'static str, samples: SampleIndices, values: &[f32], width: usize) -> Result<()> {
         let count = match samples {
-            Samples::All => self.len(),
-            Samples::These(which) => which.len(),
+            SampleIndices::All => self.len(),
+            SampleIndices::These(which) => which.len(),
         };
         let problem = if count.checked_mul(width) != Some(values.len()) {
             format!("{} numbers for {count} samples of {width} each", values.len())
-        } else if let Samples::These(which) = samples
+        } else if let SampleIndices::These(which) = samples
             && let Some(outside) = which.iter().find(|&&i| i as usize >= self.len())
         {
             format!("there is no sample {outside}: there are {}", self.len())
@@ -323,17 +323,17 @@ impl Ledger {
 }
 
 /// The sample that row `at` of an update is about.
-fn number(samples: Samples, at: usize) -> usize {
+fn number(samples: SampleIndices, at: usize) -> usize {
     match samples {
-        Samples::All => at,
-        Samples::These(which) => which.get(at).map_or(at, |&sample| sample as usize),
+        SampleIndices::All => at,
+        SampleIndices::These(which) => which.get(at).map_or(at, |&sample| sample as usize),
     }
 }
 
-fn write(into: &mut [f32], samples: Samples, rows: &[f32], width: usize) {
+fn write(into: &mut [f32], samples: SampleIndices, rows: &[f32], width: usize) {
     match samples {
-        Samples::All => into.copy_from_slice(rows),
-        Samples::These(which) => {
+        SampleIndices::All => into.copy_from_slice(rows),
+        SampleIndices::These(which) => {
             for (&sample, row) in which.iter().zip(rows.chunks_exact(width.max(1))) {
                 let first = sample as usize * width;
                 into[first..first + width].copy_from_slice(row);
@@ -342,20 +342,19 @@ fn write(into: &mut [f32], samples: Samples, rows: &[f32], width: usize) {
     }
 }
 
-fn check_losses(samples: Samples, losses: &[f32]) -> Result<()> {
+fn check_losses(samples: SampleIndices, losses: &[f32]) -> Result<()> {
     let Some(at) = losses.iter().position(|loss| !loss.is_finite()) else { return Ok(()) };
-    let problem =
-        format!("sample {} has {}: look for divergence in training", number(samples, at), losses[at]);
+    let problem = format!("sample {} has {}: training may have diverged", number(samples, at), losses[at]);
     Err(Error::Samples { what: "losses", problem })
 }
 
-fn check_clean(samples: Samples, clean: &[f32]) -> Result<()> {
+fn check_clean(samples: SampleIndices, clean: &[f32]) -> Result<()> {
     let Some(at) = clean.iter().position(|w| !(0.0..=1.0).contains(w)) else { return Ok(()) };
     let problem = format!("sample {} has {}, which is outside [0, 1]", number(samples, at), clean[at]);
     Err(Error::Samples { what: "clean probabilities", problem })
 }
 
-fn check_rows(what: &'static str, samples: Samples, rows: &[f32], classes: usize) -> Result<()> {
+fn check_rows(what: &'static str, samples: SampleIndices, rows: &[f32], classes: usize) -> Result<()> {
     for (at, row) in rows.chunks_exact(classes.max(1)).enumerate() {
         let sum: f64 = row.iter().map(|&t| f64::from(t)).sum();
         let problem = if let Some(class) = row.iter().position(|t| !(0.0..=1.0).contains(t)) {

@@ -46,7 +46,7 @@ fn round(row: &mut [f32], remainders: &mut Vec<(f64, usize)>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Samples;
+    use crate::ledger::SampleIndices;
     use proptest::prelude::*;
 
     #[test]
@@ -62,7 +62,7 @@ mod tests {
             let sum: f64 = powers.iter().sum();
             let row: Vec<f32> = powers.iter().map(|w| (w / sum) as f32).collect();
             let mut ledger = Ledger::new(&[0], row.len(), 1).unwrap();
-            ledger.set_targets(Samples::All, &row).unwrap();
+            ledger.set_targets(SampleIndices::All, &row).unwrap();
             let rounded = ledger.rounded();
             let total: f64 = rounded.targets().iter().map(|&p| f64::from(p)).sum();
             prop_assert_eq!(total, 1.0);

@@ -18,7 +18,7 @@ fn wrong(path: &Path) -> impl Fn(String) -> anyhow::Error {
 /// Opens what the arguments name.
 pub fn open(arguments: &Arguments) -> Result<Matter> {
     let (Some(features), Some(given)) = (&arguments.features, &arguments.given) else {
-        bail!("name the folder of a run, or files with --features, --given and --tree");
+        bail!("nothing to analyse: give a run's folder, or files with --features, --given and --tree");
     };
     let name = arguments.tree.as_deref().unwrap_or("learnt");
     let run = view(features)?;
@@ -63,7 +63,7 @@ fn view(path: &Path) -> Result<View> {
     let dataset = open_items(path, &OwnOptions::default())?.train;
     let Items::Features(store) = dataset.items() else {
         bail!(
-            "{}: it holds pictures; features are rows of numbers (or name a run that makes them)",
+            "{}: it holds images, but features must be rows of numbers; give features, or a run whose model computes them",
             path.display()
         );
     };

@@ -10,7 +10,7 @@ use negscale::taxonomy::{LearntSettings, Thresholds, class_means};
 use negscale::{Settings, Taxonomy};
 use negscale_atomic_file::OwnFolder;
 use negscale_nets::Scan;
-use negscale_similarity::perturbation::{Seen, Terms, bound, perturbation};
+use negscale_similarity::perturbation::{BoundInputs, NetworkOutput, bound, perturbation};
 use negscale_similarity::{Analysis, Labels, Subject, Target, Units, change, kendall, similarity};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 /// Measure the similarity of all pairs of samples: same class, related, unrelated; labels right and wrong; change against a
 /// clean run.
 ///
-/// RUN is the folder of a run that has ended: its data is opened and its noise laid over it again, and its model gives the features.
-/// Or name features and labels in files (--features, --given, --tree). With a clean run (--clean, --clean-features) the same pairs are
-/// compared in both.
+/// RUN is the folder of a finished run: its data is opened, the same noise is added, and its model computes the features.
+/// Or give features and labels in files (--features, --given, --tree). With a clean run (--clean, --clean-features), the same pairs
+/// are compared in both.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Folder of a run.
@@ -29,13 +29,13 @@ pub struct Arguments {
     /// Folder of a run on the same data without noise, to compare with.
     #[arg(long, value_name = "RUN", requires = "run")]
     clean: Option<PathBuf>,
-    /// Part of the run's data.
+    /// Split of the run's data.
     #[arg(long, default_value = "train", requires = "run")]
     split: Split,
-    /// Features in a file (.npy, .npz, .safetensors, .csv), a row for each sample, instead of a run.
+    /// File of features (.npy, .npz, .safetensors, .csv), one row per sample, instead of a run.
     #[arg(long, value_name = "FILE", conflicts_with = "run", requires = "given", requires = "tree")]
     features: Option<PathBuf>,
-    /// Labels as given (.npy, .csv, or .txt with one a line): numbers or names of the tree's classes.
+    /// Given labels (.npy, .csv, or .txt with one per line): numbers or names of the tree's classes.
     #[arg(long, value_name = "FILE", requires = "features")]
     given: Option<PathBuf>,
     /// True labels, if known.
@@ -44,7 +44,7 @@ pub struct Arguments {
     /// Features of a clean run, rows in the same order.
     #[arg(long, value_name = "FILE", requires = "features")]
     clean_features: Option<PathBuf>,
-    /// Class tree: a built-in name or a file; `learnt` grows one from the features [default: the run's].
+    /// Class tree: a built-in name or a file; `learnt` builds one from the features [default: the run's].
     #[arg(long, value_name = "TREE")]
     tree: Option<String>,
     /// Classes up to this distance are related [default: the run's, else 3].
@@ -53,18 +53,18 @@ pub struct Arguments {
     /// Classes beyond this distance are unrelated [default: the run's, else 5].
     #[arg(long)]
     eta_max: Option<u32>,
-    /// File to write the analysis into [default: analysis.json in the run's folder].
+    /// File to write the analysis to [default: analysis.json in the run's folder].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Write the features into this file, a row of 32-bit numbers for each sample.
+    /// Write the features to this file, one row of 32-bit floats per sample.
     #[arg(long, value_name = "FILE.npy")]
     save_features: Option<PathBuf>,
-    /// One JSON object instead of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
 }
 
-/// What a network, or a file, says of the samples.
+/// Features of the samples, from a network or a file.
 struct View {
     name: String,
     method: Option<String>,
@@ -77,7 +77,7 @@ struct View {
     classifier: Option<Vec<f32>>,
 }
 
-/// Everything that is to be judged.
+/// Everything that is analysed.
 struct Matter {
     data: String,
     split: &'static str,
@@ -145,7 +145,7 @@ impl Arguments {
 fn grow(classes: &[String], scan: &Scan, given: &[u32]) -> Result<Taxonomy> {
     let labels: Vec<usize> = given.iter().map(|&label| label as usize).collect();
     let means = class_means(classes, &scan.features, scan.dim, &labels)
-        .context("no class tree can be learnt from these features; name one with --tree")?;
+        .context("no class tree can be learnt from these features; give one with --tree")?;
     Ok(Taxonomy::learnt(classes, &means, &LearntSettings::default())?)
 }
 
@@ -154,7 +154,9 @@ fn judge(matter: &Matter) -> Result<Analysis> {
     let labels = Labels::new(given, matter.truth.as_deref(), tree, settings.thresholds()?)?;
     let units = Units::new(&matter.run.scan.features, matter.run.scan.dim)?;
     let clean_units = match &matter.clean {
-        Some(clean) => Some(Units::new(&clean.scan.features, clean.scan.dim).context("of the clean run")?),
+        Some(clean) => {
+            Some(Units::new(&clean.scan.features, clean.scan.dim).context("features of the clean run")?)
+        }
         None => None,
     };
     let (mut skipped, mut of_clean, mut changes) = (units.zeros(), None, None);
@@ -194,9 +196,9 @@ fn judge(matter: &Matter) -> Result<Analysis> {
         if units.dim() == clean_units.dim() {
             (moved, bounds) = match &matter.run.classifier {
                 Some(classifier) if have_logits => {
-                    let terms = Terms { classifier, tree, settings, batch: matter.batch };
-                    let seen = Seen { units: &units, logits: ours };
-                    bound(seen, Seen { units: clean_units, logits: theirs }, &labels, &terms)?
+                    let terms = BoundInputs { classifier, tree, settings, batch: matter.batch };
+                    let seen = NetworkOutput { units: &units, logits: ours };
+                    bound(seen, NetworkOutput { units: clean_units, logits: theirs }, &labels, &terms)?
                 }
                 _ => (perturbation(&units, clean_units, &labels)?, None),
             };

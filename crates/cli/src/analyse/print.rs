@@ -45,7 +45,7 @@ pub fn print(analysis: &Analysis) -> Result<()> {
         target.eta_max
     );
     if target.skipped > 0 {
-        say!("{} samples have no features but 0 and are left out of all pairs", target.skipped);
+        say!("{} samples have all-zero features and are left out of all pairs", target.skipped);
     }
     for (word, subject) in [("run", Some(run)), ("clean run", clean.as_ref())] {
         if let Some(Subject { name, method, noise, accuracy, .. }) = subject {
@@ -113,7 +113,7 @@ fn verdict(change: &Pairs<Change>) -> Result<()> {
         let (Some(related), Some(unrelated)) = (change.related, change.unrelated) else { continue };
         let word = |a: f64, b: f64| if a.abs() < b.abs() { "less" } else { "not less" };
         say!(
-            "\nBy {labels} labels, mean similarity of unrelated pairs moved {} than that of related ones ({:+.4} and {:+.4}), \
+            "\nBy {labels} labels, the mean similarity of unrelated pairs changed {} than that of related ones ({:+.4} and {:+.4}), \
              and a single unrelated pair {} than a single related one (cosine, rms {:.4} and {:.4}).",
             word(unrelated.normalised, related.normalised),
             unrelated.normalised,
@@ -154,7 +154,7 @@ fn print_steps(subject: &Subject) -> Result<()> {
 fn print_theory(analysis: &Analysis) -> Result<()> {
     if let Some(agreement) = &analysis.agreement {
         say!(
-            "\nOrders of the classes, run against clean run: Kendall tau distance {:.4}{}{}; {:.1} % have the same first class",
+            "\nClass rankings, run against clean run: Kendall tau distance {:.4}{}{}; {:.1} % have the same top class",
             agreement.kendall,
             agreement.kendall_clean.map_or(String::new(), |x| format!(", {x:.4} where the label is right")),
             agreement.kendall_noisy.map_or(String::new(), |x| format!(", {x:.4} where it is wrong")),
@@ -185,7 +185,7 @@ fn print_theory(analysis: &Analysis) -> Result<()> {
             bound.within.map_or("none".into(), |share| format!("{:.1} %", 100.0 * share))
         );
         if bound.epsilon.is_some_and(|epsilon| epsilon >= 2.0) {
-            say!("  (no two unit vectors are further apart than 2, so a bound above that says nothing)");
+            say!("  (two unit vectors are at most 2 apart, so a larger bound says nothing)");
         }
         say!(
             "Theorem: errors {:.4} and {:.4} (clean run) differ by {:.4}; smallest clean margin {:.4} ({:.1} % above 0), so the bound is {}",

@@ -1,4 +1,4 @@
-//! Folders of runs: settings, data, noise, model, and what was recorded while training.
+//! Run folders: settings, data, noise, model, and what was recorded while training.
 
 use super::{Arguments, Matter, View, grow};
 use crate::source::Split;
@@ -18,16 +18,17 @@ use std::path::Path;
 /// Opens a run, and the clean run beside it.
 pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
     let layers = settings(folder)?;
-    let splits = layers.data()?.open().with_context(|| format!("the data of {}", folder.display()))?;
+    let splits =
+        layers.data()?.open().with_context(|| format!("cannot open the data of {}", folder.display()))?;
     let recipe = layers.resolve_for(&splits.train)?;
     let model = Model::load(folder, &Device::flex())?;
     let material = negscale_run::Material::prepare(&recipe, splits, model.preparation().clone())?;
     check_fingerprint(folder, &material.fingerprint)?;
     let dataset = match arguments.split {
         Split::Train => material.train.clone(),
-        Split::Test => material.splits.test.clone().context("the data of this run has no test part")?,
+        Split::Test => material.splits.test.clone().context("the data of this run has no test split")?,
         Split::SecondTest => {
-            material.splits.second_test.clone().context("the data of this run has no second test part")?
+            material.splits.second_test.clone().context("the data of this run has no second test split")?
         }
     };
     let run = view(folder, &model, &recipe, &dataset)?;
@@ -73,12 +74,12 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
 fn settings(folder: &Path) -> Result<Layers> {
     let path = folder.join("settings.toml");
     if !path.exists() {
-        bail!("{} is no folder of a run: there is no settings.toml in it", folder.display());
+        bail!("{} is not a run's folder: there is no settings.toml in it", folder.display());
     }
     Ok(Layers::new().with_file(&path)?)
 }
 
-/// Refuses data that is not what the run was trained on: its features would be paired with labels of others.
+/// Refuses data that the run was not trained on: features and labels would not match.
 fn check_fingerprint(folder: &Path, fingerprint: &str) -> Result<()> {
     let path = folder.join("settings.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -86,7 +87,7 @@ fn check_fingerprint(folder: &Path, fingerprint: &str) -> Result<()> {
     let saved = table.get("provenance").and_then(|origin| origin.get("data_fingerprint"));
     match saved.and_then(toml::Value::as_str) {
         Some(saved) if saved != fingerprint => bail!(
-            "{} was trained on other data, or the data has changed since: analyse a run on the data as it is now",
+            "{} was trained on other data, or the data has changed since: analyse a run that was trained on the data as it is now",
             folder.display()
         ),
         _ => Ok(()),
@@ -95,7 +96,7 @@ fn check_fingerprint(folder: &Path, fingerprint: &str) -> Result<()> {
 
 fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Result<View> {
     if model.classes() != dataset.classes() {
-        bail!("{}: its model tells other classes apart than the data has", folder.display());
+        bail!("{}: its model has other classes than the data", folder.display());
     }
     let path = folder.join(negscale_run::RESULTS);
     let results = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;

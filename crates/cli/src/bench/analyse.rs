@@ -8,27 +8,27 @@ use negscale_similarity::perturbation::perturbation;
 use negscale_similarity::{Labels, Units, change, similarity};
 use std::time::Instant;
 
-/// Time of the exact statistics over all pairs of samples, truth known, one label in five wrong.
+/// Time of the exact statistics over all pairs of samples, with known truth and one label in five wrong.
 ///
-/// Samples are drawn around one centre per class, the same on every run; printed is the shortest of the runs.
+/// Samples are drawn around one centre per class, the same on every run. Prints the shortest time over the runs.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Samples N.
+    /// Number of samples N.
     #[arg(long, default_value_t = 50_000)]
     samples: usize,
-    /// Features of a sample.
+    /// Features per sample.
     #[arg(long, default_value_t = 512)]
     dim: usize,
-    /// Classes.
+    /// Number of classes.
     #[arg(long, default_value_t = 10)]
     classes: usize,
-    /// Runs.
+    /// Number of runs.
     #[arg(long, default_value_t = 1)]
     runs: usize,
     /// Also compare with a second run, pair by pair, and rotate one onto the other.
     #[arg(long)]
     change: bool,
-    /// A JSON object: samples, dim, classes, similarity, change, perturbation (seconds), threads.
+    /// Print a JSON object: samples, dim, classes, similarity, change, perturbation (seconds), threads.
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `negscale bench host`: what a step of a training method costs, with and without NegScale.
+//! `negscale bench host`: time of a training step of each method, with and without NegScale.
 
 use anyhow::{Result, bail};
 use negscale::Taxonomy;
@@ -15,34 +15,34 @@ use std::time::Instant;
 
 /// Time of a training step of each method, with and without NegScale.
 ///
-/// Both take turns, some steps each, so that a machine whose speed wanders treats them alike. Printed are medians after warm-up
+/// Both alternate, some steps each, so that a change in the machine's speed affects them alike. Prints medians after warm-up
 /// epochs; the share that the plug-in adds is the median over the rounds of the ratio within a round.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Method; without it, all.
+    /// Training method [default: all].
     #[arg(long)]
     host: Option<String>,
-    /// Network: `mlp` works on feature vectors, others on pictures of 32 x 32.
+    /// Network: `mlp` works on feature vectors, others on images of 32 x 32.
     #[arg(long, default_value = "mlp")]
     net: String,
-    /// Samples per batch; without it, the method's own. Methods that divide samples take as many unlabelled ones besides.
+    /// Samples per batch [default: the method's own]. Methods that divide samples take as many unlabelled ones as well.
     #[arg(long)]
     batch: Option<usize>,
-    /// Numbers per feature vector.
+    /// Length of a feature vector.
     #[arg(long, default_value_t = 128)]
     dim: usize,
-    /// Rounds, at least 1; without it, 31 for mlp and 5 for others.
+    /// Number of rounds, at least 1 [default: 31 for mlp, 5 for others].
     #[arg(long)]
     rounds: Option<usize>,
-    /// Steps of a round, at least 1; without it, 10 for mlp and 2 for others.
+    /// Steps per round, at least 1 [default: 10 for mlp, 2 for others].
     #[arg(long)]
     steps: Option<usize>,
-    /// One JSON object per line: host, net, batch, plain_ms, negscale_ms, added.
+    /// Print one JSON object per line: host, net, batch, plain_ms, negscale_ms, added.
     #[arg(long)]
     json: bool,
 }
 
-/// Pictures or vectors of noise around a centre of their class, made once: reading one costs no more than in a real data set.
+/// Images or vectors of noise around a centre of their class, made once: reading one costs no more than in a real dataset.
 struct Cloud {
     size: usize,
     values: Vec<f32>,
@@ -97,7 +97,7 @@ impl ImageStore for Cloud {
     }
 }
 
-/// What a network is shown.
+/// What a network takes.
 fn kind_of(net: &str) -> Kind {
     if net == "mlp" { Kind::Features } else { Kind::Images }
 }
@@ -212,7 +212,7 @@ impl Stopwatch {
         Ok(stopwatch)
     }
 
-    /// Milliseconds of a step, the median over some. Steps at the begin of a turn are left out, since the loader starts then.
+    /// Milliseconds of a step, the median over some. The first steps of a phase are left out, because the loader starts then.
     fn run(&mut self, steps: usize) -> Result<f64> {
         let mut times = Vec::new();
         while times.len() < steps {

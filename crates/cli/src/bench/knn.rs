@@ -1,4 +1,4 @@
-//! `negscale bench knn`: how long the labels of nearest neighbours take to vote on every sample.
+//! `negscale bench knn`: time of a k-nearest-neighbour vote on every sample.
 
 use anyhow::{Result, bail};
 use negscale_data::draw::{Draw, Purpose};
@@ -6,30 +6,30 @@ use negscale_methods::kit::knn::{Voters, vote};
 use negscale_methods::kit::rows::normalise;
 use std::time::Instant;
 
-/// Time of a vote of nearest neighbours: cosines of all queries with all samples, the nearest of them, their labels.
+/// Time of a k-nearest-neighbour vote: cosines of all queries with all samples, the nearest samples, their labels.
 ///
-/// Samples are drawn around one centre per class, the same on every run; printed is the shortest of the runs.
+/// Samples are drawn around one centre per class, the same on every run. Prints the shortest time over the runs.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Samples N.
+    /// Number of samples N.
     #[arg(long, default_value_t = 50_000)]
     samples: usize,
-    /// Features of a sample.
+    /// Features per sample.
     #[arg(long, default_value_t = 512)]
     dim: usize,
-    /// Neighbours K.
+    /// Number of neighbours K.
     #[arg(long, default_value_t = 200)]
     k: usize,
-    /// Classes.
+    /// Number of classes.
     #[arg(long, default_value_t = 10)]
     classes: usize,
-    /// Ask for the first so many samples only.
+    /// Query only this many samples, the first ones.
     #[arg(long)]
     queries: Option<usize>,
-    /// Runs.
+    /// Number of runs.
     #[arg(long, default_value_t = 1)]
     runs: usize,
-    /// A JSON object: samples, dim, k, queries, seconds, gflops, threads.
+    /// Print a JSON object: samples, dim, k, queries, seconds, gflops, threads.
     #[arg(long)]
     json: bool,
 }

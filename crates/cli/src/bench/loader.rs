@@ -1,4 +1,4 @@
-//! `negscale bench loader`: how many pictures a second come out of the loader, for the weak and the strong view.
+//! `negscale bench loader`: how many images a second come out of the loader, for the weak and the strong view.
 
 use crate::source::Place;
 use anyhow::{Result, bail};
@@ -8,13 +8,13 @@ use negscale_data::views::{ImageSettings, Normalise};
 use negscale_data::{Items, View, open};
 use std::time::Instant;
 
-/// Pictures per second of the loader: decode, augment, normalise, batch.
+/// Images per second of the loader: decode, augment, normalise, batch.
 ///
-/// One epoch is not counted, as it fills the cache; printed is the median of the epochs that fit into the time, three at
-/// least. `benches/torch/loader.py` does the same work with torchvision and compares.
+/// The first epoch fills the cache and is not counted. Prints the median over as many epochs as fit into the time, at least
+/// three. `benches/torch/loader.py` does the same work with torchvision and compares.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A known data set of pictures.
+    /// A known dataset of images.
     #[arg(long, default_value = "fashion-mnist-subset")]
     data: String,
     #[command(flatten)]
@@ -22,7 +22,7 @@ pub struct Arguments {
     /// Views to measure.
     #[arg(long, value_delimiter = ',', default_values = ["weak", "strong"])]
     views: Vec<View>,
-    /// Use the first so many pictures.
+    /// Use only this many images, the first ones.
     #[arg(long)]
     pictures: Option<usize>,
     /// Background threads; 0: as many as cores.
@@ -43,9 +43,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if let Some(pictures) = pictures {
         train = train.subset(&(0..pictures.min(train.len())).collect::<Vec<_>>())?;
     }
-    let Items::Images(store) = train.items() else { bail!("`{data}` holds feature vectors, not pictures") };
+    let Items::Images(store) = train.items() else { bail!("`{data}` holds feature vectors, not images") };
     if store.is_empty() {
-        bail!("`{data}` holds no pictures");
+        bail!("`{data}` holds no images");
     }
     let shape = store.load(0)?.shape;
     let images = ImageSettings::new(shape, Normalise::measure(store.as_ref(), shape.channels)?);
@@ -75,7 +75,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
             say!("{line}");
         } else {
             say!(
-                "{:<12} {median:>10.0} pictures/s of `{data}`, {epochs} epochs of {}",
+                "{:<12} {median:>10.0} images/s of `{data}`, {epochs} epochs of {}",
                 view.to_string(),
                 train.len()
             );

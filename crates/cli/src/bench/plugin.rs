@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Which forms to run.
     #[arg(long, value_delimiter = ',', default_values_t = [Form::Closed, Form::Reference])]
     forms: Vec<Form>,
-    /// Seconds to spend on a case after its first call.
+    /// Seconds to spend on each case after its first call.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
     /// Leave out cases of the printed formulas that need more memory than this.
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// Leave out cases of the printed formulas expected to take longer than this many seconds a call.
     #[arg(long, default_value_t = 30.0)]
     max_seconds: f64,
-    /// One JSON object per line: form, batch, dim, classes, ms, extra_bytes.
+    /// Print one JSON object per line: form, batch, dim, classes, ms, extra_bytes.
     #[arg(long)]
     json: bool,
 }

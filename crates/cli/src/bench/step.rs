@@ -12,23 +12,23 @@ use std::time::{Duration, Instant};
 /// Time and memory of a training step and of a forward pass.
 ///
 /// A training step is forward, cross-entropy, backward and SGD with momentum and weight decay; a forward pass is in evaluation
-/// mode. Printed are the median over the steps, after three uncounted ones, and the peak resident memory of the
-/// process; each case has a process of its own. `benches/torch/step.py` does the same work with PyTorch and compares.
+/// mode. Prints the median over the steps, after three uncounted ones, and the peak resident memory of the
+/// process; each case runs in its own process. `benches/torch/step.py` does the same work with PyTorch and compares.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Network; without it, the usual cases of all networks of the benchmark.
+    /// Network [default: all networks of the benchmark in their usual cases].
     #[arg(long)]
     net: Option<String>,
-    /// Batch size; without it, the usual ones of the network.
+    /// Batch size [default: the network's usual ones].
     #[arg(long)]
     batch: Option<usize>,
-    /// What to measure; without it, both.
+    /// What to measure [default: both].
     #[arg(long)]
     mode: Option<Mode>,
-    /// Counted steps, at least; a measurement takes two seconds or more.
+    /// Least number of counted steps; a measurement takes at least two seconds.
     #[arg(long, default_value_t = 10)]
     steps: usize,
-    /// One JSON object per line: net, batch, mode, ms, mib, steps, cpu, threads.
+    /// Print one JSON object per line: net, batch, mode, ms, mib, steps, cpu, threads.
     #[arg(long)]
     json: bool,
 }
@@ -113,16 +113,15 @@ fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
 /// A case in a process of its own, whose peak of memory is then the case's.
 fn measure_apart(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_json::Value> {
     let program =
-        std::env::current_exe().context("cannot find this program's own file to start it per case")?;
+        std::env::current_exe().context("cannot find this program's own executable, which runs each case")?;
     let mut command = Command::new(program);
     command.args(["bench", "step", "--json", "--net", net, "--mode", mode.name()]);
     command.args(["--batch", &batch.to_string(), "--steps", &steps.to_string()]);
     let done = command.stderr(Stdio::inherit()).output().context("cannot start a process for the case")?;
     if !done.status.success() {
-        bail!("{net}, batch {batch}, {}: the process of this case failed, see above", mode.name());
+        bail!("{net}, batch {batch}, {}: the process of this case failed; see above", mode.name());
     }
-    serde_json::from_slice(&done.stdout)
-        .context("the process of a case printed something else than its result")
+    serde_json::from_slice(&done.stdout).context("the process of a case did not print its result")
 }
 
 fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_json::Value> {
@@ -162,7 +161,7 @@ fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_js
     let ms = if times.len() % 2 == 1 { times[middle] } else { (times[middle - 1] + times[middle]) / 2.0 };
     let mib = peak_mib();
     if mib.is_none() {
-        eprintln!("note: peak memory is read from /proc/self/status, which this system does not have");
+        eprintln!("note: no peak memory: it is read from /proc/self/status, which this system does not have");
     }
     Ok(serde_json::json!({
         "net": net, "batch": batch, "mode": mode.name(), "ms": ms, "mib": mib, "steps": times.len(),

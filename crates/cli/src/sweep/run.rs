@@ -1,10 +1,10 @@
-//! `negscale sweep run`: works off what is not done, and says how far it is.
+//! `negscale sweep run`: runs what is not done, and shows progress.
 
 use super::RunArguments;
 use crate::train::Signals;
 use anyhow::{Context, Result, bail};
 use negscale_run::clock;
-use negscale_run::sweep::{End, Run, State, WorkOptions, default_jobs, first_line, work};
+use negscale_run::sweep::{End, PlannedRun, RunState, WorkOptions, default_jobs, first_line, work};
 use serde_json::json;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 pub fn run(arguments: RunArguments) -> Result<()> {
     let RunArguments { which, out, jobs, keep, dry_run, json } = arguments;
     if jobs == Some(0) {
-        bail!("--jobs 0: nothing would run; name at least 1");
+        bail!("--jobs 0: nothing would run; use at least 1");
     }
     let runs = which.plan(&out)?.runs;
-    let states: Vec<State> = runs.iter().map(State::of).collect();
+    let states: Vec<RunState> = runs.iter().map(RunState::of).collect();
     if dry_run {
         for (run, state) in runs.iter().zip(&states) {
             if json {
@@ -28,8 +28,8 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         }
         return Ok(());
     }
-    let todo = runs.iter().zip(&states).filter(|(_, state)| !matches!(state, State::Done(_)));
-    let todo: Vec<&Run> = todo.map(|(run, _)| run).collect();
+    let todo = runs.iter().zip(&states).filter(|(_, state)| !matches!(state, RunState::Done(_)));
+    let todo: Vec<&PlannedRun> = todo.map(|(run, _)| run).collect();
     let jobs = jobs.unwrap_or_else(|| default_jobs(&todo)).min(todo.len().max(1));
     let screen = Screen {
         json,
@@ -37,11 +37,16 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         todo: todo.len(),
         jobs,
         begun: Instant::now(),
-        told: Mutex::new(Told { over: 0, seconds: 0.0, done: runs.len() - todo.len(), failed: Vec::new() }),
+        progress: Mutex::new(Progress {
+            over: 0,
+            seconds: 0.0,
+            done: runs.len() - todo.len(),
+            failed: Vec::new(),
+        }),
     };
     screen.open();
     let signals = Signals::listen()?;
-    let program = std::env::current_exe().context("cannot find the program itself")?;
+    let program = std::env::current_exe().context("cannot find this program's own executable")?;
     let options = WorkOptions { program, jobs, keep: keep.into() };
     work(&todo, &options, signals.stop(), |run, end, took| screen.close(run, end, took))?;
     screen.end()
@@ -54,13 +59,13 @@ struct Screen {
     todo: usize,
     jobs: usize,
     begun: Instant,
-    told: Mutex<Told>,
+    progress: Mutex<Progress>,
 }
 
-struct Told {
-    /// Runs that are over, however they ended.
+struct Progress {
+    /// Runs that have ended, in whatever way.
     over: usize,
-    /// What they took together.
+    /// Their total time.
     seconds: f64,
     done: usize,
     failed: Vec<(String, String)>,
@@ -72,27 +77,27 @@ impl Screen {
             let at_once =
                 if self.jobs == 1 { "one at a time".into() } else { format!("{} at once", self.jobs) };
             let done = self.total - self.todo;
-            eprintln!("{} runs: {done} done before, {} to do, {at_once}", self.total, self.todo);
+            eprintln!("{} runs: {done} already done, {} to do, {at_once}", self.total, self.todo);
         }
     }
 
-    /// A run is over.
-    fn close(&self, run: &Run, end: &End, took: Duration) -> negscale_run::Result<()> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.over += 1;
+    /// A run has ended.
+    fn close(&self, run: &PlannedRun, end: &End, took: Duration) -> negscale_run::Result<()> {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        progress.over += 1;
         let (word, rest) = match end {
             End::Done => {
-                told.done += 1;
+                progress.done += 1;
                 ("done", String::new())
             }
             End::Failed(reason) => {
-                told.failed.push((run.name.clone(), reason.clone()));
+                progress.failed.push((run.name.clone(), reason.clone()));
                 ("failed", format!(": {}", first_line(reason)))
             }
             End::Left => ("left", String::new()),
         };
-        let figures = match State::of(run) {
-            State::Done(outcome) => outcome.figures,
+        let figures = match RunState::of(run) {
+            RunState::Done(outcome) => outcome.figures,
             _ => Default::default(),
         };
         if self.json {
@@ -106,16 +111,17 @@ impl Screen {
             return Ok(());
         }
         let test = figures.get("test_last10").map(|test| format!(", test {:.2} %", 100.0 * test));
-        told.seconds += took.as_secs_f64();
-        let left = told.seconds / told.over as f64 * (self.todo - told.over) as f64 / self.jobs as f64;
-        let left = if told.over < self.todo {
+        progress.seconds += took.as_secs_f64();
+        let left =
+            progress.seconds / progress.over as f64 * (self.todo - progress.over) as f64 / self.jobs as f64;
+        let left = if progress.over < self.todo {
             format!("; about {} to go", clock::duration(left))
         } else {
             String::new()
         };
         eprintln!(
             "[{}/{}] {word}: {}{} in {}{rest}{left}",
-            told.over,
+            progress.over,
             self.todo,
             run.name,
             test.unwrap_or_default(),
@@ -124,13 +130,14 @@ impl Screen {
         Ok(())
     }
 
-    /// All are over.
+    /// All have ended.
     fn end(self) -> Result<()> {
-        let Told { done, failed, .. } = self.told.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Progress { done, failed, .. } =
+            self.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !self.json {
             let took = clock::duration(self.begun.elapsed().as_secs_f64());
             let left = self.total - done - failed.len();
-            let left = if left > 0 { format!(", {left} left to another process") } else { String::new() };
+            let left = if left > 0 { format!(", {left} are run by another process") } else { String::new() };
             eprintln!("{done} of {} runs are done, {} failed{left}; {took}", self.total, failed.len());
         }
         if failed.is_empty() {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// For whom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Look {
+pub enum OutputMode {
     /// Text, and a bar if it is a terminal.
     People,
     /// JSON lines.
@@ -21,7 +21,7 @@ pub enum Look {
     Quiet,
 }
 
-impl Look {
+impl OutputMode {
     /// By the flags that say so.
     pub fn new(quiet: bool, json: bool) -> Self {
         match (quiet, json) {
@@ -34,19 +34,19 @@ impl Look {
 
 /// The screen.
 pub struct Screen {
-    look: Look,
+    mode: OutputMode,
     bar: ProgressBar,
-    /// When this process began to train, and how much was done then, in epochs.
+    /// When this process started training, and how many epochs were done by then.
     begun: Option<(Instant, f64)>,
     epochs: usize,
-    /// What the last epoch came to.
+    /// The figures of the last epoch.
     last: String,
 }
 
 impl Screen {
-    /// A screen of this look.
-    pub fn new(look: Look) -> Self {
-        let bar = if look == Look::People && std::io::stderr().is_terminal() {
+    /// A screen of this mode.
+    pub fn new(mode: OutputMode) -> Self {
+        let bar = if mode == OutputMode::People && std::io::stderr().is_terminal() {
             ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr())
         } else {
             ProgressBar::hidden()
@@ -54,12 +54,12 @@ impl Screen {
         if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30.cyan/blue} {msg}") {
             bar.set_style(style);
         }
-        Self { look, bar, begun: None, epochs: 0, last: String::new() }
+        Self { mode, bar, begun: None, epochs: 0, last: String::new() }
     }
 
     /// A line for people, above the bar.
     fn line(&self, text: &str) {
-        if self.look == Look::People {
+        if self.mode == OutputMode::People {
             self.bar.suspend(|| eprintln!("{text}"));
         }
     }
@@ -72,9 +72,9 @@ impl Screen {
         let percent = |name: &str, value: Option<f64>| value.map(|v| format!("{name} {:.1} %", 100.0 * v));
         let rest = [
             percent("test", record.test_accuracy),
-            percent("as labelled", record.train_accuracy),
-            record.separation_auc.map(|auc| format!("right from wrong {auc:.3}")),
-            percent("noise", record.noise_estimate),
+            percent("train, given labels", record.train_accuracy),
+            record.separation_auc.map(|auc| format!("right/wrong AUC {auc:.3}")),
+            percent("estimated noise", record.noise_estimate),
             Some(clock::duration(record.seconds)),
         ];
         let parts: Vec<String> = losses.chain(rest.into_iter().flatten()).collect();
@@ -84,7 +84,7 @@ impl Screen {
 
 impl Watch for Screen {
     fn note(&mut self, text: &str) {
-        if self.look != Look::Quiet {
+        if self.mode != OutputMode::Quiet {
             self.bar.suspend(|| eprintln!("note: {text}"));
         }
     }
@@ -109,23 +109,23 @@ impl Watch for Screen {
         if let Some(noise) = &material.noise {
             self.line(&format!("noise {noise}"));
         } else if let Some(rate) = material.noise_rate() {
-            self.line(&format!("{:.1} % of the labels differ from the known truth", 100.0 * rate));
+            self.line(&format!("{:.1} % of the labels are wrong (the truth is known)", 100.0 * rate));
         }
         if let Some(side) = recipe.data.side {
             self.line(&format!(
-                "pictures are brought to {side} x {side} pixels; --set side=N for another size"
+                "images are resized to {side} x {side} pixels; --set side=N for another size"
             ));
         }
-        self.line(&format!("into {}", folder.place().display()));
+        self.line(&format!("writing to {}", folder.place().display()));
     }
 
     fn begin_baseline(&mut self, recipe: &Recipe) {
-        self.line(&format!("baseline: {}, equally long", name(recipe, None)));
+        self.line(&format!("baseline: {}, for as many epochs", name(recipe, None)));
     }
 
     fn pairs(&mut self, coverage: &PairCoverage) {
         self.line(&format!("plug-in: {coverage}"));
-        if self.look != Look::Quiet {
+        if self.mode != OutputMode::Quiet {
             for warning in coverage.warnings() {
                 self.bar.suspend(|| eprintln!("warning: {warning}"));
             }
@@ -133,7 +133,7 @@ impl Watch for Screen {
     }
 
     fn complete(&mut self, epochs: usize) {
-        self.line(&format!("the run is complete: {epochs} of {epochs} epochs were done"));
+        self.line(&format!("the run is already complete: {epochs} of {epochs} epochs are done"));
     }
 
     fn begin(&mut self, trainer: &Trainer, records: &[EpochRecord]) {
@@ -142,7 +142,7 @@ impl Watch for Screen {
         self.last.clear();
         if trainer.batches_done() > 0 {
             let what = if trainer.is_finished() { "is complete" } else { "resumes" };
-            self.line(&format!("the run {what}: {} of {} epochs were done", records.len(), self.epochs));
+            self.line(&format!("the run {what}: {} of {} epochs are done", records.len(), self.epochs));
         }
         self.bar.reset();
         self.bar.set_prefix(format!(
@@ -174,12 +174,12 @@ impl Watch for Screen {
     fn epoch(&mut self, records: &[EpochRecord]) -> Result<()> {
         let Some(record) = records.last() else { return Ok(()) };
         let test = record.test_accuracy.map(|test| format!("test {:.1} %", 100.0 * test));
-        let separation = record.separation_auc.map(|auc| format!("right from wrong {auc:.3}"));
+        let separation = record.separation_auc.map(|auc| format!("right/wrong AUC {auc:.3}"));
         self.last = [test, separation].into_iter().flatten().collect::<Vec<_>>().join(", ");
-        match self.look {
-            Look::Quiet => {}
-            Look::Json => say!("{}", serde_json::to_string(record)?),
-            Look::People => self.line(&self.words(record)),
+        match self.mode {
+            OutputMode::Quiet => {}
+            OutputMode::Json => say!("{}", serde_json::to_string(record)?),
+            OutputMode::People => self.line(&self.words(record)),
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use negscale_run::Stop;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::time::{Duration, Instant};
 
-/// SIGINT and SIGTERM ask for an end in good order; another one, not right after the first, ends at once.
+/// SIGINT and SIGTERM ask for a clean stop; another one, not right after the first, ends the process at once.
 pub(crate) struct Signals(Stop);
 
 /// Within this time after the first, signals are the same one: `timeout` sends it to the process and to its group.
@@ -15,7 +15,7 @@ impl Signals {
     pub(crate) fn listen() -> Result<Self> {
         let stop = Stop::default();
         let listened = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]);
-        let mut incoming = listened.context("cannot listen to signals")?;
+        let mut incoming = listened.context("cannot listen for signals")?;
         let signals = Self(stop.clone());
         let listen = move || {
             let mut first = None;
@@ -34,7 +34,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The end of standard input asks for an end in good order as well, as SIGTERM does.
+    /// The end of standard input asks for a clean stop as well, as SIGTERM does.
     pub(crate) fn listen_to_input(&self) {
         let stop = self.0.clone();
         std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Data sets known by name: what they are, which files they consist of, how to get them, and which of them are here.
+//! Datasets known by name: what they are, which files they consist of, how to get them, and which of them are here.
 
 mod status;
 mod table;
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 use negscale_records::did_you_mean;
 use serde::Serialize;
 
-/// A known data set.
+/// A known dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// What users call it.
@@ -31,7 +31,7 @@ pub struct Entry {
     pub forms: &'static [Form],
 }
 
-/// How to get a data set.
+/// How to get a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
@@ -71,15 +71,15 @@ pub enum Piece {
     Folder(&'static str),
 }
 
-/// The known data set of that name.
+/// The known dataset of that name.
 pub fn entry(name: &str) -> Result<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
         Error::Setting {
-            what: "data set",
+            what: "dataset",
             value: name.to_owned(),
             requirement: format!(
-                "not known by name; {}known are {}",
+                "there is no known dataset of that name; {}known datasets are {}",
                 did_you_mean(name, known.iter().copied()),
                 known.join(", ")
             ),

@@ -1,4 +1,4 @@
-//! Which known data sets are here, judged by file names and sizes, without reading them.
+//! Which known datasets are here, judged by file names and sizes, without reading them.
 
 use super::{ENTRIES, Entry, Form, How, Piece};
 use crate::folders::Folders;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Whether a data set is here.
+/// Whether a dataset is here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum State {
@@ -30,17 +30,17 @@ pub enum State {
     Absent,
 }
 
-/// A known data set and whether it is here.
+/// A known dataset and whether it is here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// The data set.
+    /// The dataset.
     pub entry: &'static Entry,
     /// Whether it is here.
     #[serde(flatten)]
     pub state: State,
 }
 
-/// The state of every known data set, shown as a table.
+/// The state of every known dataset, shown as a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Listing {
@@ -48,13 +48,13 @@ pub struct Listing {
     pub rows: Vec<Status>,
 }
 
-/// Looks for every known data set.
+/// Looks for every known dataset.
 pub fn list(folders: &Folders) -> Listing {
     Listing { rows: ENTRIES.iter().map(|entry| Status { entry, state: entry.state(folders) }).collect() }
 }
 
 impl Entry {
-    /// Looks for this data set. A complete copy anywhere is preferred to an incomplete one found earlier.
+    /// Looks for this dataset. A complete copy anywhere is preferred to an incomplete one found earlier.
     pub fn state(&'static self, folders: &Folders) -> State {
         if self.how == How::Embedded {
             return State::Embedded;
@@ -107,7 +107,7 @@ impl Piece {
         let found = match std::fs::metadata(folder.join(path)) {
             Ok(found) => found,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Some(format!("{path} is missing")),
-            Err(e) => return Some(format!("{path} cannot be looked at: {e}")),
+            Err(e) => return Some(format!("{path} cannot be read: {e}")),
         };
         match self {
             Piece::Sized(_, bytes) if !found.is_file() || found.len() != *bytes => {
@@ -126,7 +126,7 @@ impl Piece {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            State::Embedded => f.write_str("inside the program"),
+            State::Embedded => f.write_str("built in"),
             State::Present { folder, form } => write!(f, "{} ({form})", folder.display()),
             State::Incomplete { folder, problems } => {
                 let first = problems.first().map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! The table of known data sets.
+//! The table of known datasets.
 
 use super::{Entry, Form, How, Piece};
 use Piece::{File, Folder, Sized};
@@ -114,17 +114,17 @@ const EMBEDDINGS100: &[Form] = &[Form {
 }];
 
 const OWN_FEATURES: How = How::ByHand {
-    source: "no public address has them: EfficientNet-Lite0 features of the pictures at 128 x 128, on their 128 leading \
+    source: "no public address has them: EfficientNet-Lite0 features of the images at 128 x 128, on their 128 leading \
              principal directions; any features of your own do as well",
     put: "embeddings/<set>_efflite0_pca128.npy, f16 (60000, 128), training rows first, in official order\n\
           embeddings/<set>_labels.npy, u8 (60000), true labels",
 };
 
-/// Every data set known by name.
+/// Every dataset known by name.
 pub const ENTRIES: &[Entry] = &[
     Entry {
         name: "fashion-mnist-subset",
-        title: "Fashion-MNIST, class-balanced subset inside the program",
+        title: "Fashion-MNIST, built-in class-balanced subset",
         classes: 10,
         train: 10_000,
         test: 2_000,
@@ -174,13 +174,13 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "cifar10n",
-        title: "CIFAR-10N, human labels for CIFAR-10's training pictures",
+        title: "CIFAR-10N, human labels for CIFAR-10's training images",
         classes: 10,
         train: 50_000,
         test: 0,
         how: How::ByHand {
             source: "https://github.com/UCSC-REAL/cifar-10-100n, file CIFAR-10_human.pt",
-            put: "cifar-n/cifar10n_labels.npy, u8 (50000, 6), one row per training picture in official order;\n\
+            put: "cifar-n/cifar10n_labels.npy, u8 (50000, 6), one row per training image in official order;\n\
                   columns: clean_label, aggre_label, worse_label, random_label1, random_label2, random_label3",
         },
         licence: "CC BY-NC 4.0",
@@ -188,13 +188,13 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         name: "cifar100n",
-        title: "CIFAR-100N, human labels for CIFAR-100's training pictures",
+        title: "CIFAR-100N, human labels for CIFAR-100's training images",
         classes: 100,
         train: 50_000,
         test: 0,
         how: How::ByHand {
             source: "https://github.com/UCSC-REAL/cifar-10-100n, file CIFAR-100_human.pt",
-            put: "cifar-n/cifar100n_labels.npy, u8 (50000, 4), one row per training picture in official order;\n\
+            put: "cifar-n/cifar100n_labels.npy, u8 (50000, 4), one row per training image in official order;\n\
                   columns: clean_label, noisy_label, clean_coarse_label, noisy_coarse_label",
         },
         licence: "CC BY-NC 4.0",
@@ -223,8 +223,8 @@ pub const ENTRIES: &[Entry] = &[
         how: How::ByHand {
             source: "https://data.vision.ee.ethz.ch/cvl/webvision/dataset2017.html (agree to the terms there)",
             put: "webvision/info/train_filelist_google.txt, webvision/info/val_filelist.txt, webvision/info/synsets.txt\n\
-                  webvision/google/q0001/ ... (training pictures)\n\
-                  webvision/val_images_256/ (validation pictures)",
+                  webvision/google/q0001/ ... (training images)\n\
+                  webvision/val_images_256/ (validation images)",
         },
         licence: "for research, by agreement",
         forms: WEBVISION,

@@ -15,7 +15,8 @@ pub(super) type Member = (String, u64);
 
 /// Takes members out of a `.tar.gz` into a folder. All must be there.
 pub(super) fn take_members(archive: &Path, members: &[Member], folder: &Path) -> Result<()> {
-    let broken = |e: std::io::Error| Error::format(archive, None, format!("not a whole .tar.gz: {e}"));
+    let broken =
+        |e: std::io::Error| Error::format(archive, None, format!("not a complete .tar.gz file: {e}"));
     let file = File::open(archive).map_err(|e| Error::io(archive, e))?;
     let mut tar = tar::Archive::new(MultiGzDecoder::new(BufReader::new(file)));
     let mut missing: Vec<&Member> = members.iter().collect();

@@ -108,7 +108,7 @@ pub fn download(
             }
         }
     }
-    Err(failed(remote, format!("the connection broke {ATTEMPTS_IN_ALL} times")))
+    Err(failed(remote, format!("the connection was lost {ATTEMPTS_IN_ALL} times")))
 }
 
 fn attempt(
@@ -134,7 +134,7 @@ fn attempt(
             }
             _ => {
                 remove(part)?;
-                return Err(Broken::Again("the server sent another range than was asked for".into()));
+                return Err(Broken::Again("the server sent another range than requested".into()));
             }
         },
         // nothing lies beyond what is here: it is whole, or it is not part of this file
@@ -142,7 +142,9 @@ fn attempt(
             Some((None, Some(total))) if total == have => return Ok(()),
             _ => {
                 remove(part)?;
-                return Err(Broken::Again("the server does not know the rest of what was begun".into()));
+                return Err(Broken::Again(
+                    "the server does not have the rest of the partial download".into(),
+                ));
             }
         },
         status @ (408 | 429 | 500..=599) => {
@@ -188,7 +190,7 @@ fn receive(
             Ok(0) => return Ok(done),
             Ok(n) => n,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(Broken::Again(format!("the connection broke after {done} bytes: {e}"))),
+            Err(e) => return Err(Broken::Again(format!("the connection was lost after {done} bytes: {e}"))),
         };
         done += n as u64;
         if done > remote.at_most {
@@ -245,5 +247,5 @@ fn failed(remote: &Remote, problem: impl Into<String>) -> Error {
 }
 
 fn too_large(remote: &Remote, bytes: u64) -> Error {
-    failed(remote, format!("{bytes} bytes or more, where at most {} are expected", remote.at_most))
+    failed(remote, format!("{bytes} bytes or more, but at most {} are expected", remote.at_most))
 }

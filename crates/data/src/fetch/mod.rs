@@ -1,6 +1,6 @@
-//! Fetching data sets by name: resumed, verified, and put in place whole or not at all.
+//! Fetching datasets by name: resumed, verified, and put in place whole or not at all.
 //!
-//! A [`Recipe`] names the files that a data set shall consist of, with their sha256, and the sources to try in turn. Whatever
+//! A [`Recipe`] names the files that a dataset shall consist of, with their sha256, and the sources to try in turn. Whatever
 //! a source brings is made into those files aside from the final place, every sum is checked, and only then are they moved
 //! there. If no source works, the error tells what each of them said.
 
@@ -39,15 +39,17 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Fetches a known data set into the cache folder and returns its folder there; at once if it is there already.
+/// Fetches a known dataset into the cache folder and returns its folder there; at once if it is there already.
 pub fn get(name: &str, cache: &Path, progress: &mut dyn FnMut(Progress)) -> Result<PathBuf> {
     let entry = entry(name)?;
     let problem = match (&entry.how, recipe(name)) {
         (How::Fetch, Some(recipe)) => return carry_out(recipe, cache, &Patience::default(), progress),
         (How::Fetch, None) => "no recipe is known".to_owned(),
-        (How::Embedded, _) => "it is inside the program and needs no fetching: just name it".to_owned(),
+        (How::Embedded, _) => {
+            "it is built into the program and needs no fetching: just use its name".to_owned()
+        }
         (How::ByHand { source, put }, _) => format!(
-            "only you can.\n  Get it from {source}.\n  Put into {} (or any folder that is looked in):\n    {}",
+            "it must be downloaded by hand.\n  Get it from {source}.\n  Put into {} (or any other folder that is searched):\n    {}",
             cache.display(),
             put.replace('\n', "\n    ")
         ),
@@ -90,7 +92,7 @@ pub fn carry_out(
     place.clear()?;
     Err(Error::Fetch {
         what: format!("`{}`", recipe.name),
-        problem: format!("none of its sources works, {} tried:{said}", recipe.sources.len()),
+        problem: format!("none of its sources works; tried {}:{said}", recipe.sources.len()),
     })
 }
 

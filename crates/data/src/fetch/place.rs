@@ -16,7 +16,7 @@ pub(super) fn written(path: &Path, error: std::io::Error) -> Error {
     let error = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => std::io::Error::new(
             error.kind(),
-            "the disk is full: free some room or choose another folder, then repeat (a download goes on where it stopped)",
+            "the disk is full: free some space or choose another folder, then try again (a download resumes where it stopped)",
         ),
         _ => error,
     };
@@ -54,7 +54,7 @@ impl Place {
         let taken = match lock.try_lock() {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => {
-                progress(Progress::busy("waiting for another process that fetches the same"));
+                progress(Progress::busy("waiting for another process that is fetching the same dataset"));
                 lock.lock()
             }
             Err(TryLockError::Error(e)) => Err(e),
@@ -69,7 +69,7 @@ impl Place {
         Ok(Self { target: cache.join(name), downloads, _lock: lock })
     }
 
-    /// Where the data set goes in the end.
+    /// Where the dataset goes in the end.
     pub fn target(&self) -> &Path {
         &self.target
     }

@@ -88,7 +88,7 @@ fn run(
             Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(100)),
             Ok(None) => {
                 let ended = child.kill().and_then(|()| child.wait());
-                let but = ended.err().map(|e| format!(", and cannot be ended: {e}"));
+                let but = ended.err().map(|e| format!(", and cannot be stopped: {e}"));
                 let seconds = limit.as_secs();
                 return Err(failed(format!("not done after {seconds} seconds{}", but.unwrap_or_default())));
             }
@@ -101,7 +101,7 @@ fn run(
 fn last_words(path: &Path) -> String {
     let bytes = match tail(path) {
         Ok(bytes) => bytes,
-        Err(e) => return format!("what it said, in {}, cannot be read: {e}", path.display()),
+        Err(e) => return format!("its output, in {}, cannot be read: {e}", path.display()),
     };
     let text = String::from_utf8_lossy(&bytes);
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" | ")

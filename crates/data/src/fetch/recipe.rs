@@ -2,10 +2,10 @@
 
 use super::checksum::Sum;
 
-/// How to fetch a data set.
+/// How to fetch a dataset.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
-    /// Name of the data set and of its folder.
+    /// Name of the dataset and of its folder.
     pub name: &'static str,
     /// The files it shall consist of. Nothing is put in place before all of them are right.
     pub files: &'static [Wanted],
@@ -13,7 +13,7 @@ pub struct Recipe {
     pub sources: &'static [Source],
 }
 
-/// A file that a data set consists of.
+/// A file that a dataset consists of.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// Its name.
@@ -24,7 +24,7 @@ pub struct Wanted {
     pub sha256: &'static str,
 }
 
-/// A place to get a data set from.
+/// A place to get a dataset from.
 #[derive(Debug, Clone, Copy)]
 pub struct Source {
     /// What users see.
@@ -70,7 +70,7 @@ pub enum Making {
     PngRows(&'static str),
 }
 
-/// The recipe for a data set, if there is one.
+/// The recipe for a dataset, if there is one.
 pub fn recipe(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name)
 }

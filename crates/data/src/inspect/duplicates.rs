@@ -74,7 +74,7 @@ pub struct Shared {
     pub items: usize,
     /// Those whose given label is another there.
     pub contradicting: usize,
-    /// The first few, contradicting ones before others: number in the training part, number in the other.
+    /// The first few, contradicting ones before others: number in the training split, number in the other.
     pub first: Vec<(usize, usize)>,
 }
 

@@ -1,4 +1,4 @@
-//! A first look at a data set: sizes, classes, shapes, duplicates, unreadable files and, where the truth is known, noise.
+//! A first look at a dataset: sizes, classes, shapes, duplicates, unreadable files and, where the truth is known, noise.
 //!
 //! Items are read once, in parallel, and forgotten; kept are 32 bytes per item to find duplicates, and the first few of every
 //! kind of finding. The report does not depend on the number of threads.
@@ -36,7 +36,7 @@ impl Default for Options {
 /// What was found. `Display` gives text for people, `Serialize` the same for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Name of the data set.
+    /// Name of the dataset.
     pub name: String,
     /// How many items.
     pub items: usize,
@@ -79,7 +79,7 @@ impl Unreadable {
     }
 }
 
-/// Looks through a data set. Items that cannot be read are findings, not errors.
+/// Looks through a dataset. Items that cannot be read are findings, not errors.
 pub fn inspect(dataset: &Dataset, options: &Options) -> Report {
     let mut report = Report {
         name: dataset.name().to_owned(),

@@ -103,7 +103,7 @@ fn write_labels(f: &mut Formatter, report: &Report, labels: &Labels) -> fmt::Res
 fn write_images(f: &mut Formatter, images: &Images) -> fmt::Result {
     writeln!(
         f,
-        "\npictures      {} readable, {}",
+        "\nimages        {} readable, {}",
         images.readable,
         several(images.kinds, "shape", "shapes")
     )?;

@@ -73,7 +73,7 @@ fn list(folder: &Path) -> Result<(Vec<Box<str>>, Vec<u32>)> {
         files.push((Box::<str>::from(name), label.ok_or_else(wrong)?));
     }
     if files.is_empty() {
-        return Err(Error::format(folder, None, "no JPEG pictures; unpack the archive of Animal-10N here"));
+        return Err(Error::format(folder, None, "no JPEG images; unpack the archive of Animal-10N here"));
     }
     files.sort();
     Ok(files.into_iter().unzip())

@@ -179,7 +179,7 @@ fn check_labels(path: &Path, labels: &[u8], count: usize) -> Result<()> {
         return Ok(());
     }
     let problem =
-        format!("{} bytes, but two labels for each of {count} pictures are {}", labels.len(), 2 * count);
+        format!("{} bytes, but two labels for each of {count} images are {}", labels.len(), 2 * count);
     Err(Error::format(path, None, problem))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `cifar10n_labels.npy` is a table of bytes with the columns clean, aggre, worse, random1, random2, random3;
 //! `cifar100n_labels.npy` has clean fine, noisy fine, clean coarse, noisy coarse. Row i belongs to training picture i in
-//! official order. The clean column is compared with the labels of the data set, row by row, so that a set in another order
+//! official order. The clean column is compared with the labels of the dataset, row by row, so that a set in another order
 //! is noticed.
 //!
 //! | table | wrong labels |
@@ -155,7 +155,7 @@ impl HumanLabels {
                 _ => "CIFAR-N has labels for the training images of CIFAR-10 and CIFAR-100 only",
             };
             let needs = self.classes();
-            return wrong(format!("these labels are for {needs} classes, and there are {classes}: {other}"));
+            return wrong(format!("these labels are for {needs} classes, but there are {classes}: {other}"));
         }
         let HumanColumns { noisy, clean } = self.read(path)?;
         let truth = train.truth().unwrap_or(train.given());

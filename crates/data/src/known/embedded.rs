@@ -63,7 +63,7 @@ fn records(split: &EmbeddedSplit) -> Result<Vec<u8>> {
         return Err(Error::format(
             split.name,
             None,
-            format!("{} labels for {} pictures", split.labels.len(), split.count),
+            format!("{} labels for {} images", split.labels.len(), split.count),
         ));
     }
     let tile = Tile { width: 28, height: 28, record: LAYOUT.record() };

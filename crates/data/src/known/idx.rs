@@ -87,19 +87,20 @@ fn pair(
 ) -> Result<Dataset> {
     let ([count, height, width], bytes) = unpack::<3>(images, pixels)?;
     if height > MAX_SIDE || width > MAX_SIDE {
-        let problem = format!("pictures of {width} x {height}: up to {MAX_SIDE} a side can be read");
+        let problem = format!("images of {width} x {height}: up to {MAX_SIDE} pixels per side can be read");
         return Err(Error::format(images, "header".to_owned(), problem));
     }
     let layout = Layout { head: head(3), skip: 0, shape: Shape { width, height, channels: 1 } };
     let records = Records::new(vec![(images.to_owned(), bytes)], layout, Count::Exactly(count))?;
     let ([found], bytes) = unpack::<1>(labels, numbers)?;
     if found != count {
-        let problem = format!("{found} labels, but {} holds {count} pictures", images.display());
+        let problem = format!("{found} labels, but {} holds {count} images", images.display());
         return Err(Error::format(labels, "header".to_owned(), problem));
     }
     let given: Vec<u32> = bytes[head(1)..].iter().map(|&label| label.into()).collect();
     if let Some(at) = given.iter().position(|&label| label as usize >= classes.len()) {
-        let problem = format!("label {}, but there are {} classes, from 0", given[at], classes.len());
+        let problem =
+            format!("label {}, but there are {} classes, numbered from 0", given[at], classes.len());
         return Err(Error::format(labels, format!("record {at}"), problem));
     }
     dataset(name, owned(classes), records, given)
@@ -117,7 +118,7 @@ fn unpack<const AXES: usize>(path: &Path, bytes: Block) -> Result<([usize; AXES]
         let (axes, size) = header(&bytes).map_err(wrong)?;
         if size != bytes.len() as u64 {
             return Err(wrong(format!(
-                "{} bytes, but the header tells {size}; download the file again",
+                "{} bytes, but the header gives {size}; download the file again",
                 bytes.len()
             )));
         }
@@ -130,7 +131,7 @@ fn unpack<const AXES: usize>(path: &Path, bytes: Block) -> Result<([usize; AXES]
     let (axes, size) = header(&unpacked).map_err(wrong)?;
     if size > MAX_UNPACKED || size > (bytes.len() as u64).saturating_mul(BEST_RATIO) {
         let problem = format!(
-            "the header tells {size} bytes, which {} gzipped ones cannot hold, or too many",
+            "the header gives {size} bytes, which {} gzipped ones cannot hold, or too many",
             bytes.len()
         );
         return Err(wrong(problem));
@@ -141,7 +142,7 @@ fn unpack<const AXES: usize>(path: &Path, bytes: Block) -> Result<([usize; AXES]
     if unpacked.len() as u64 != size {
         let than = if (unpacked.len() as u64) < size { "fewer" } else { "more" };
         return Err(wrong(format!(
-            "{than} bytes than the {size} that the header tells; download the file again"
+            "{than} bytes than the {size} that the header gives; download the file again"
         )));
     }
     Ok((axes, unpacked.into()))
@@ -161,10 +162,10 @@ fn header<const AXES: usize>(bytes: &[u8]) -> Result<([usize; AXES], u64), Strin
     for (axis, length) in axes.iter_mut().zip(lengths.chunks_exact(4)) {
         let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
         *axis = length as usize;
-        size = size.checked_mul(length.into()).ok_or("the header tells an impossible size")?;
+        size = size.checked_mul(length.into()).ok_or("the header gives an impossible size")?;
     }
     if size == 0 {
-        return Err(format!("the header tells axes {axes:?}: there is nothing in it"));
+        return Err(format!("the header gives axes {axes:?}: there is nothing in it"));
     }
     Ok((axes, size.saturating_add(head(AXES) as u64)))
 }

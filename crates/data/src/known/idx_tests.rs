@@ -94,7 +94,7 @@ fn labels_out_of_range_or_of_another_number_are_errors() {
         "{message}"
     );
     let message = replaced(FILES[3], &idx(&[2], &[0, 1])).unwrap_err().to_string();
-    assert!(message.contains("2 labels") && message.contains("1 pictures"), "{message}");
+    assert!(message.contains("2 labels") && message.contains("1 images"), "{message}");
     assert!(replaced(FILES[3], &[]).unwrap_err().to_string().contains(FILES[3]));
 }
 

@@ -1,4 +1,4 @@
-//! Data sets that are known by name, in the layouts in which they are given out.
+//! Datasets that are known by name, in the layouts in which they are given out.
 //!
 //! [`open`] finds one in a list of folders; each family also has functions of its own that take the folder itself.
 
@@ -142,7 +142,7 @@ fn find_known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.names.contains(&name))
 }
 
-/// Opens a known data set from the first folder that holds it.
+/// Opens a known dataset from the first folder that holds it.
 ///
 /// `fashion-mnist-subset` needs no folder. CIFAR-100 comes with fine labels; [`cifar`] has the coarse ones.
 pub fn open(name: &str, folders: &[PathBuf]) -> Result<Splits> {
@@ -150,8 +150,8 @@ pub fn open(name: &str, folders: &[PathBuf]) -> Result<Splits> {
         return embedded();
     }
     let Some(known) = find_known(name) else {
-        let requirement = format!("{}known are {}", did_you_mean(name, names()), names().join(", "));
-        return Err(Error::Setting { what: "data set", value: name.to_owned(), requirement });
+        let requirement = format!("{}known datasets are {}", did_you_mean(name, names()), names().join(", "));
+        return Err(Error::Setting { what: "dataset", value: name.to_owned(), requirement });
     };
     let places: Vec<&Place> = known.layouts.iter().map(|(place, _)| place).collect();
     let (layout, folder) = find(name, &places, folders)?;
@@ -188,10 +188,13 @@ fn find<'a, P: std::borrow::Borrow<Place<'a>>>(
         })
         .collect();
     let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    let searched =
-        if searched.is_empty() { "no folder at all; name one".to_owned() } else { searched.join("; ") };
+    let searched = if searched.is_empty() {
+        "no folder at all; give one with --data-dir".to_owned()
+    } else {
+        searched.join("; ")
+    };
     let looked_for = format!(
-        "Looked for {}. Searched: {searched}. The variable NEGSCALE_DATA can name more folders",
+        "Looked for {}. Searched: {searched}. The environment variable NEGSCALE_DATA can name more folders",
         layouts.join(", or for ")
     );
     Err(Error::Missing { name: name.to_owned(), looked_for })

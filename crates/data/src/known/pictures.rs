@@ -23,7 +23,7 @@ impl Pictures {
     }
 
     fn path(&self, index: usize) -> Result<PathBuf> {
-        let problem = || format!("no picture {index}: there are {}", self.files.len());
+        let problem = || format!("no image {index}: there are {}", self.files.len());
         let file = self.files.get(index).ok_or_else(|| Error::format(&self.root, None, problem()))?;
         Ok(self.root.join(&**file))
     }
@@ -67,7 +67,7 @@ mod tests {
         let pictures = Pictures::new(folder.path().to_owned(), vec!["a.jpg".into(), "b.jpg".into()]).unwrap();
         assert!(pictures.load(0).unwrap_err().to_string().contains("a.jpg"));
         assert!(pictures.load(1).unwrap_err().to_string().contains("b.jpg"));
-        assert!(pictures.load(2).unwrap_err().to_string().contains("no picture 2"));
+        assert!(pictures.load(2).unwrap_err().to_string().contains("no image 2"));
         assert!(Pictures::new(folder.path().to_owned(), vec!["b.jpg".into()]).is_err());
     }
 

@@ -106,7 +106,7 @@ impl Records {
                     return Ok(label);
                 }
                 let problem = format!(
-                    "label {label}, but the classes are 0 to {}; is this another data set?",
+                    "label {label}, but the classes are 0 to {}; is this another dataset?",
                     classes - 1
                 );
                 Err(Error::format(&file.path, format!("record {i}"), problem))

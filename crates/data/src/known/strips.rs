@@ -33,7 +33,7 @@ pub(crate) fn unpack(
     let strips = split(path, bytes)?;
     if count == 0 || strips.len() != count.div_ceil(PER_STRIP) {
         let problem = format!(
-            "{} strips for {count} pictures, of which {PER_STRIP} belong in each; do the labels belong to this file?",
+            "{} strips for {count} images, of which {PER_STRIP} belong in each; do the labels belong to this file?",
             strips.len()
         );
         return Err(Error::format(path, None, problem));
@@ -72,14 +72,14 @@ fn split<'a>(path: &Path, mut rest: &'a [u8]) -> Result<Vec<&'a [u8]>> {
 
 fn decode(strip: &[u8], tile: Tile, pictures: usize) -> Result<Vec<u8>, String> {
     let broken =
-        |e: image_webp::DecodingError| format!("not a readable WebP picture ({e}); copy the file again");
+        |e: image_webp::DecodingError| format!("not a readable WebP image ({e}); copy the file again");
     let mut decoder = WebPDecoder::new(Cursor::new(strip)).map_err(broken)?;
     let (width, height) = decoder.dimensions();
     let (w, h) = (tile.width, tile.height * pictures);
     // Checked before allocating: the header can claim any size.
     if (width as usize, height as usize) != (w, h) || decoder.has_alpha() || decoder.is_animated() {
         return Err(format!(
-            "a picture of {width} x {height} where {pictures} make an opaque one of {w} x {h}"
+            "an image of {width} x {height} where {pictures} make an opaque one of {w} x {h}"
         ));
     }
     let mut pixels = vec![0; w * h * 3];

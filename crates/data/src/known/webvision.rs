@@ -64,7 +64,7 @@ pub fn ilsvrc12(folder: &Path) -> Result<Dataset> {
         None => per_class(folder)?,
     };
     if files.is_empty() {
-        let problem = "no pictures of the 50 classes: give a folder per class (n01440764/*.JPEG), or flat pictures and \
+        let problem = "no images of the 50 classes: give a folder per class (n01440764/*.JPEG), or flat images and \
                        val_synsets.txt with lines `<file> <identifier>`";
         return Err(Error::format(folder, None, problem));
     }
@@ -104,7 +104,7 @@ fn lines(
         }
         let wrong = |problem: String| Error::format(path, format!("line {number}"), problem);
         if read as u64 == MAX_LINE {
-            return Err(wrong(format!("longer than {MAX_LINE} bytes: this is no such list")));
+            return Err(wrong(format!("longer than {MAX_LINE} bytes: this is not such a list")));
         }
         let text = std::str::from_utf8(&line).map_err(|_| wrong("not UTF-8 text".into()))?.trim();
         if !text.is_empty() {
@@ -124,7 +124,7 @@ pub fn file_list(path: &Path, text: impl BufRead) -> Result<Listed> {
         let label = label.parse().ok().filter(|&label: &u32| label < ALL_CLASSES).ok_or_else(expected)?;
         let file = file.trim_end();
         if !stays_below(file) {
-            return Err(format!("`{file}` leaves the folder of the data set"));
+            return Err(format!("`{file}` leaves the folder of the dataset"));
         }
         if (label as usize) < MINI_WEBVISION.len() {
             files.push(file.into());
@@ -172,10 +172,10 @@ pub fn synset_list(list: &Path, text: impl BufRead) -> Result<Listed> {
             None => (format!("ILSVRC2012_val_{picture:08}.JPEG"), line),
         };
         if !is_id(id) {
-            return Err(format!("`{id}` is no WordNet identifier such as n01440764"));
+            return Err(format!("`{id}` is not a WordNet identifier such as n01440764"));
         }
         if !stays_below(&file) {
-            return Err(format!("`{file}` leaves the folder of the data set"));
+            return Err(format!("`{file}` leaves the folder of the dataset"));
         }
         if let Some(label) = class(id) {
             files.push(file.into());

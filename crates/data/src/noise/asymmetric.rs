@@ -23,7 +23,7 @@ impl Targets {
         let map = match map {
             Some(map) => map.to_vec(),
             None => cifar::map_of(dataset.classes()).ok_or_else(|| {
-                let problem = "`asym-map` knows a map for CIFAR-10's class names only: give one, as in \
+                let problem = "`asym-map` has a built-in map only for CIFAR-10's class names: give one, as in \
                                asym-map:0.4:map=9to1+2to0, or use `pairflip`";
                 no_fit(dataset, problem)
             })?,
@@ -32,8 +32,9 @@ impl Targets {
         let mut targets: Vec<u32> = (0..classes as u32).collect();
         for (from, to) in map {
             if from.max(to) as usize >= classes {
-                let problem =
-                    format!("the map's {from}to{to} names no class: there are {classes}, counted from 0");
+                let problem = format!(
+                    "{from}to{to} in the map names a class that does not exist: there are {classes}, numbered from 0"
+                );
                 return Err(no_fit(dataset, problem));
             }
             targets[from as usize] = to;

@@ -52,15 +52,14 @@ impl Noise {
             labels: self.labels.clone(),
         };
         if hash_stored(&stored) != self.hash {
-            let problem =
-                "this noise was made for other data, so it is not saved as belonging to these".into();
+            let problem = "this noise was made for other data, so it cannot be saved for this data".into();
             return Err(Error::Labels { dataset: dataset.name().into(), problem });
         }
         write_atomic(path, |file| serde_json::to_writer(file, &stored).map_err(std::io::Error::from))
             .map_err(|e| Error::io(path, e))
     }
 
-    /// Reads a noise file and makes sure that it is whole and belongs to this data set.
+    /// Reads a noise file and makes sure that it is whole and belongs to this dataset.
     pub fn load(path: &Path, dataset: &Dataset) -> Result<Self> {
         let io = |e| Error::io(path, e);
         let broken = |problem: String| Error::format(path, None, problem);
@@ -80,16 +79,16 @@ impl Noise {
         let stored: Stored = serde_json::from_slice(text)
             .map_err(|e| broken(format!("not a noise file, or cut short ({e}): make it again")))?;
         if stored.format != FORMAT {
-            return Err(broken(format!("format `{}`, where this version reads `{FORMAT}`", stored.format)));
+            return Err(broken(format!("format `{}`, but this version reads `{FORMAT}`", stored.format)));
         }
         let clean = clean_labels(dataset);
         let names = match stored.class_names_hash == hash_names(dataset) {
-            true => "class names agree, so it may be another part or order of the same data",
+            true => "class names agree, so it may be another split or order of the same data",
             false => "class names differ as well",
         };
         let other = |what: &str, file: usize, here: usize| {
             let name = dataset.name();
-            Err(broken(format!("made for {file} {what}, and `{name}` has {here}; {names}")))
+            Err(broken(format!("made for {file} {what}, but `{name}` has {here}; {names}")))
         };
         if stored.items != clean.len() {
             return other("items", stored.items, clean.len());
@@ -114,7 +113,7 @@ impl Noise {
             return Err(broken(problem));
         }
         if let Some(at) = stored.labels.iter().position(|&label| label as usize >= stored.classes) {
-            return Err(broken(format!("label {} of item {at} names no class", stored.labels[at])));
+            return Err(broken(format!("label {} of item {at} is not a class", stored.labels[at])));
         }
         let spec: NoiseSpec = stored.spec.parse().map_err(|e: Error| broken(e.to_string()))?;
         let noise = Noise::assemble(spec, stored.seed, stored.labels, stored.convention, dataset);
@@ -125,7 +124,7 @@ impl Noise {
         };
         if !rates || !same(stored.achieved, noise.achieved) {
             let problem = format!(
-                "states rates {:?} and {}, where its labels have {:?} and {}: it was changed, make it again",
+                "states rates {:?} and {}, but its labels have {:?} and {}: it was changed, make it again",
                 stored.nominal, stored.achieved, noise.nominal, noise.achieved
             );
             return Err(broken(problem));
@@ -148,7 +147,7 @@ pub(super) fn open(path: &Path, dataset: &Dataset) -> Result<Noise> {
     Ok(Noise::assemble(NoiseSpec::File(path.into()), 0, labels, convention, dataset))
 }
 
-/// The hash of noise over a data set.
+/// The hash of noise over a dataset.
 pub(super) fn hash(
     spec: &NoiseSpec,
     seed: u64,

@@ -9,7 +9,7 @@ use super::{cifar, no_fit};
 use crate::{Dataset, FeatureStore, ImageStore, Items, Result, Shape};
 use rayon::prelude::*;
 
-/// Rows of equal length made from a data set's items.
+/// Rows of equal length made from a dataset's items.
 pub(super) struct InputRows<'a> {
     dataset: &'a Dataset,
     /// Pictures' shape; nothing for features.
@@ -19,7 +19,7 @@ pub(super) struct InputRows<'a> {
 }
 
 impl<'a> InputRows<'a> {
-    /// Rows of a data set that is not empty, if they are no longer than `limit`.
+    /// Rows of a dataset that is not empty, if they are no longer than `limit`.
     pub(super) fn new(dataset: &'a Dataset, input: NoiseInput, limit: usize) -> Result<Self> {
         let (shape, len, parts) = match dataset.items() {
             Items::Images(store) => {
@@ -94,7 +94,7 @@ impl<'a> InputRows<'a> {
         let size = |s: Shape| format!("{} x {} with {} channels", s.width, s.height, s.channels);
         let first = self.shape.map(size).unwrap_or_default();
         let problem = format!(
-            "`ins` needs pictures of one size: item {index} is {}, the others {first}; bring them to one size first",
+            "`ins` needs images of one size: item {index} is {}, the others {first}; bring them to one size first",
             size(image.shape)
         );
         Err(no_fit(self.dataset, problem))

@@ -61,7 +61,7 @@ pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Ve
         let mut next = records.next()?.map(|(number, record)| (number, record.clone()));
         if fields.len() > 1 && next.is_some() {
             let problem =
-                format!("{} columns without a heading: name the column of labels `label`", fields.len());
+                format!("{} columns without a header: name the column of labels `label`", fields.len());
             return Err(Error::format(path, line(number), problem));
         }
         for field in &fields {
@@ -84,7 +84,7 @@ pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Ve
     joined
         .given
         .words()
-        .map(|word| word.parse().map_err(|_| no_fit(dataset, format!("`{word}` is no class"))))
+        .map(|word| word.parse().map_err(|_| no_fit(dataset, format!("`{word}` is not a class"))))
         .collect()
 }
 
@@ -112,7 +112,7 @@ fn classes(path: &Path, file: &LabelFile, dataset: &Dataset) -> Result<Vec<u32>>
     let label = |(word, &number): (&str, &u64)| {
         known.get(word).copied().flatten().ok_or_else(|| {
             let word: String = word.chars().take(60).collect();
-            let problem = format!("`{word}` names no class: there are {}, numbered from 0", names.len());
+            let problem = format!("`{word}` is not a class: there are {}, numbered from 0", names.len());
             Error::format(path, line(number), problem)
         })
     };

@@ -27,7 +27,7 @@ use asymmetric::Targets;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What some kinds of noise need besides the data set.
+/// What some kinds of noise need besides the dataset.
 #[derive(Debug, Clone, Default)]
 pub struct NoiseContext {
     /// Superclass of every class, for `asym-super`; built in for CIFAR-100.
@@ -107,7 +107,7 @@ impl fmt::Display for Noise {
     }
 }
 
-/// Noise over a data set's true labels (over its given labels where no truth is known).
+/// Noise over a dataset's true labels (over its given labels where no truth is known).
 pub fn apply(spec: &NoiseSpec, dataset: &Dataset, seed: u64, context: &NoiseContext) -> Result<Noise> {
     let clean = clean_labels(dataset);
     let classes = dataset.classes().len();
@@ -181,7 +181,7 @@ fn resolve(spec: &NoiseSpec, dataset: &Dataset) -> Result<NoiseSpec> {
     if dataset.classes().len() == 100 {
         return Ok(NoiseSpec::AsymBlock(rate));
     }
-    let problem = "`asym` has a customary meaning for CIFAR-10's class names and for 100 classes only: say which, \
+    let problem = "`asym` has a usual meaning only for CIFAR-10's class names and for 100 classes: choose one, \
                    asym-map:RATE:map=9to1+2to0 (class numbers), asym-block, asym-super or pairflip";
     Err(no_fit(dataset, problem))
 }
@@ -190,7 +190,7 @@ fn describe_instance(input: NoiseInput, matrices: NoiseMatrices) -> String {
     let input = match input {
         NoiseInput::Raw => "raw",
         NoiseInput::Unit => "scaled to [0, 1]",
-        NoiseInput::Normalised => "normalised by mean and deviation",
+        NoiseInput::Normalised => "normalised by mean and standard deviation",
     };
     let matrices = match matrices {
         NoiseMatrices::PerClass => "one matrix per true class",
@@ -207,7 +207,7 @@ fn clean_labels(dataset: &Dataset) -> &[u32] {
     dataset.truth().unwrap_or(dataset.given())
 }
 
-/// Noise that does not fit the data set.
+/// Noise that does not fit the dataset.
 fn no_fit(dataset: &Dataset, problem: impl Into<String>) -> Error {
     Error::Labels { dataset: dataset.name().into(), problem: problem.into() }
 }

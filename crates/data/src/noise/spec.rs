@@ -237,7 +237,7 @@ impl<'a> Options<'a> {
         let mut left: Vec<(&str, &str)> = Vec::new();
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
-                return Err(wrong(text, format!("`{part}` is no option: write option=value")));
+                return Err(wrong(text, format!("`{part}` is not an option: write option=value")));
             };
             if left.iter().any(|(other, _)| *other == key) {
                 return Err(wrong(text, format!("option `{key}` is given twice")));
@@ -282,10 +282,10 @@ fn read_map(text: &str, value: &str) -> Result<Vec<(u32, u32)>> {
     for pair in value.split('+') {
         let numbers = pair.split_once("to").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
         let Some((from, to)) = numbers else {
-            return Err(wrong(text, format!("`{pair}` is no pair of class numbers: write 9to1")));
+            return Err(wrong(text, format!("`{pair}` is not a pair of class numbers: write it as 9to1")));
         };
         if from == to || map.iter().any(|&(other, _)| other == from) {
-            let problem = format!("`{pair}`: a class goes to one other class, and is named once");
+            let problem = format!("`{pair}`: a class changes to one other class, and is named once");
             return Err(wrong(text, problem));
         }
         map.push((from, to));

@@ -53,7 +53,7 @@ impl Named {
     }
 }
 
-/// Reads an array file with its labels: the training part, and the test part where the file has one.
+/// Reads an array file with its labels: the training split, and the test split where the file has one.
 pub(super) fn open(
     path: &Path,
     labels: Option<&Path>,
@@ -68,11 +68,9 @@ pub(super) fn open(
     };
     match (extension.as_str(), beside) {
         ("npy", Some(beside)) => Ok((joined(features(npy::open(path)?)?, beside, Vec::new())?, None)),
-        ("npy", None) => Err(Error::format(
-            path,
-            None,
-            "an .npy file has no room for labels: name a labels file (--labels)",
-        )),
+        ("npy", None) => {
+            Err(Error::format(path, None, "an .npy file has no labels: give a labels file (--labels)"))
+        }
         ("npz", beside) => {
             let file = Npz::open(path, options.max_unpacked, options.scratch.as_deref())?;
             named(path, Named::Npz(Box::new(file)), beside, options)
@@ -89,7 +87,7 @@ pub(super) fn open(
                 (None, Some(given)) => {
                     LabelledItems { notes: table.notes, ..LabelledItems::new(items, given, table.truth) }
                 }
-                (None, None) => return Err(Error::format(path, None, "no column of labels in it")),
+                (None, None) => return Err(Error::format(path, None, "it has no column of labels")),
             };
             Ok((part, None))
         }

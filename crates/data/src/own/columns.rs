@@ -96,10 +96,10 @@ impl Layout<'_> {
             false => chosen.clone(),
         };
         if features.is_empty() {
-            return Err("no column of features beside the labels".into());
+            return Err("there is no column of features besides the labels".into());
         }
         if given.is_none() && !self.unlabelled {
-            return Err("no column of labels beside the features: name it with --label-column, or a file with --labels".into());
+            return Err("there is no column of labels besides the features: name it with --label-column, or give a file with --labels".into());
         }
         let id = id.or(guessed.first().copied());
         Ok(Roles { given, truth, id, guessed, features })
@@ -111,7 +111,7 @@ pub(super) fn note_of_id(name: &str) -> String {
     let name =
         if name.is_empty() { "without a name".to_owned() } else { format!("`{}`", name.escape_debug()) };
     format!(
-        "column {name} is taken for ids and is no feature; --id-column none makes it one, --ignore-columns leaves it out"
+        "column {name} is used as ids, not as a feature; --id-column none makes it a feature, --ignore-columns leaves it out"
     )
 }
 
@@ -150,7 +150,7 @@ impl Counting {
 /// What is said of a column that counts.
 pub(super) fn refuse_counting(name: &str) -> String {
     format!(
-        "column {name} only counts the rows: name it with --id-column if it is an id, leave it out with --ignore-columns, or say --id-column none \
+        "column {name} only counts the rows: name it with --id-column if it is an id, leave it out with --ignore-columns, or use --id-column none \
          if it is a feature"
     )
 }

@@ -36,7 +36,7 @@ impl Classes {
             let names: Vec<String> = self.empty.iter().map(|name| format!("`{name}`")).collect();
             let names = names.join(", ");
             notes.push(format!(
-                "{}: no picture in {names}, so that is no class; classes are numbered without it",
+                "{}: no image in {names}, so it is not a class; classes are numbered without it",
                 root.display()
             ));
         }
@@ -97,8 +97,7 @@ pub fn open(root: &Path) -> Result<Classes> {
         if files.len() == before {
             match here.in_place_of_pictures() {
                 Some(found) => {
-                    let problem =
-                        format!("class folder without a picture that can be read, but with {found}");
+                    let problem = format!("class folder without an image that can be read, but with {found}");
                     return Err(Error::format(&entry, None, problem));
                 }
                 None => empty.push(name),
@@ -110,7 +109,7 @@ pub fn open(root: &Path) -> Result<Classes> {
         passed.add(here);
     }
     if names.is_empty() {
-        let problem = "no class folder with pictures (jpg, jpeg, png, webp) in it";
+        let problem = "no class folder with images (jpg, jpeg, png, webp) in it";
         return Err(Error::format(root, None, problem));
     }
     given.mark_names();
@@ -124,7 +123,7 @@ pub fn open_all(root: &Path) -> Result<(Files, Passed)> {
     if files.is_empty() {
         let but = passed.in_place_of_pictures().map(|found| format!(", but {found}"));
         let problem = format!(
-            "no picture (jpg, jpeg, png, webp) in it or in folders below{}",
+            "no image (jpg, jpeg, png, webp) in it or in folders below{}",
             but.as_deref().unwrap_or_default()
         );
         return Err(Error::format(root, None, problem));
@@ -201,7 +200,7 @@ mod tests {
         let classes = open(root.path()).unwrap();
         assert_eq!(classes.names, ["a", "z"]);
         let notes = classes.notes(root.path()).join("\n");
-        assert!(notes.contains("no picture in `hollow`") && notes.contains("no class"), "{notes}");
+        assert!(notes.contains("no image in `hollow`") && notes.contains("no class"), "{notes}");
     }
 
     #[test]
@@ -214,8 +213,7 @@ mod tests {
         assert_eq!(counts, [("avif", 1), ("bmp", 1), ("gif", 2), ("tif", 1), ("tiff", 1)]);
         assert_eq!((classes.passed.foreign, classes.passed.loose), (1, 1));
         let notes = classes.notes(root.path()).join("\n");
-        for part in
-            ["2 .gif files", "1 .avif file", "convert them to PNG or JPEG", "1 picture", "1 other file"]
+        for part in ["2 .gif files", "1 .avif file", "convert them to PNG or JPEG", "1 image", "1 other file"]
         {
             assert!(notes.contains(part), "{part}: {notes}");
         }

@@ -27,7 +27,7 @@ impl std::str::FromStr for Header {
             "auto" => Ok(Self::Auto),
             "yes" => Ok(Self::Yes),
             "no" => Ok(Self::No),
-            _ => Err(format!("`{word}` is not known; it is yes, no or auto")),
+            _ => Err(format!("`{word}` is not known; write yes, no or auto")),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Header {
 
 /// What to do where it cannot be told.
 pub(super) const ASK: &str =
-    "say --header yes or --header no (`header` in a recipe), or call the column of labels `label`";
+    "use --header yes or --header no (`header` in a recipe), or name the column of labels `label`";
 
 /// Names of columns of labels, the best first.
 pub(super) const LABELS: [&str; 7] =

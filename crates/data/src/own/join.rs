@@ -50,7 +50,7 @@ impl Tails {
         for (index, tail) in self.0.iter().enumerate() {
             if let Some(before) = places.insert(tail.as_str(), index) {
                 let problem = format!(
-                    "items {before} and {index} of the data are both `{}`: say which row is whose in a column `index`",
+                    "items {before} and {index} of the data are both `{}`: add a column `index` that says which row belongs to which item",
                     tail.escape_debug()
                 );
                 return Err(Error::format(&file.path, None, problem));
@@ -107,7 +107,7 @@ impl LabelFile {
                 let order = self.by_index(&index, count)?;
                 match (paths, tails()) {
                     (Some(paths), Some(tails)) => self.check_paths(&order, &paths, &tails)?,
-                    (Some(_), None) => notes.push(without("paths", "rows are joined by `index`")),
+                    (Some(_), None) => notes.push(without("paths", "rows are matched by `index`")),
                     (None, _) => {}
                 }
                 order
@@ -143,7 +143,7 @@ impl LabelFile {
             return Ok((0..count).collect());
         }
         let hint = match rows == count + 1 {
-            true => "; if its first line is a header, say --header yes",
+            true => "; if its first line is a header, add --header yes",
             false => ": every item needs one, in the order of the items or with a column `index`",
         };
         Err(Error::format(&self.path, None, format!("{rows} labels for {count} items{hint}")))
@@ -187,7 +187,7 @@ impl LabelFile {
             let number = word.strip_suffix(".0").unwrap_or(word).parse().ok().filter(|&item| item < count);
             number.ok_or_else(|| {
                 format!(
-                    "index {} is that of no item: items are counted from 0 to {}; if the column means something else, rename it",
+                    "there is no item with index {}: items are counted from 0 to {}; if the column means something else, rename it",
                     shown(word),
                     count.saturating_sub(1)
                 )
@@ -203,7 +203,7 @@ impl LabelFile {
             let front = path.strip_suffix(tails.0[item].as_str());
             if front.is_none_or(|front| *before.get_or_insert(front) != front) {
                 let problem = format!(
-                    "index {item} is {}, but the row's path is {}: the labels are of other data, or their columns were sorted apart",
+                    "index {item} is {}, but the row's path is {}: the labels belong to other data, or their columns were sorted separately",
                     shown(&tails.0[item]),
                     shown(path)
                 );
@@ -226,7 +226,7 @@ impl LabelFile {
         let find = |row: usize| {
             item(front, &paths[row]).ok_or_else(|| {
                 let like = tails.0.first().map_or(String::new(), |tail| shown(&format!("{front}{tail}")));
-                format!("{} is the path of no item; the first item's is {like}", shown(&paths[row]))
+                format!("there is no item with the path {}; the first item's is {like}", shown(&paths[row]))
             })
         };
         self.fill(tails.0.len(), find, |item| shown(&tails.0[item]))
@@ -236,7 +236,7 @@ impl LabelFile {
         let places = tails.places(self)?;
         let find = |row: usize| {
             let found = places.get(plain(&ids[row])).copied();
-            found.ok_or_else(|| format!("{} is the id of no item", shown(&ids[row])))
+            found.ok_or_else(|| format!("there is no item with the id {}", shown(&ids[row])))
         };
         self.fill(tails.0.len(), find, |item| format!("id {}", shown(&tails.0[item])))
     }

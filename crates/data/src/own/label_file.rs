@@ -50,8 +50,9 @@ pub fn open(path: &Path, asked: Asked) -> Result<LabelFile> {
     let extension = super::extension(path);
     if let (Some(column), false) = (asked.label.or(asked.truth), ["csv", "tsv"].contains(&extension.as_str()))
     {
-        let problem =
-            format!("it has no columns, so no `{column}`: leave --label-column and --truth-column out");
+        let problem = format!(
+            "it has no columns, so there is no `{column}`: leave --label-column and --truth-column out"
+        );
         return Err(Error::format(path, None, problem));
     }
     let file = match extension.as_str() {
@@ -61,12 +62,12 @@ pub fn open(path: &Path, asked: Asked) -> Result<LabelFile> {
         "csv" | "tsv" => from_csv(path, lines::open(path)?, asked)?,
         "txt" | "" => from_text(path, lines::open(path)?, asked.header)?,
         _ => {
-            let problem = "labels are read from .npy, .csv or .txt (one a line), or from an array inside .npz or .safetensors";
+            let problem = "labels are read from .npy, .csv or .txt (one per line), or from an array inside .npz or .safetensors";
             return Err(Error::format(path, None, problem));
         }
     };
     if file.given.is_empty() {
-        return Err(Error::format(path, None, "no label in it"));
+        return Err(Error::format(path, None, "it has no labels"));
     }
     Ok(file)
 }
@@ -134,7 +135,8 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
     let id = asked.id.and_then(|name| first.iter().position(|field| field == name));
     let named = label.is_some() || truth.is_some();
     if named && asked.header == Header::No {
-        let problem = "columns are asked for by name, but there is to be no header: leave one of the two out";
+        let problem =
+            "columns are named, but --header says that there is no header: leave one of the two out";
         return Err(Error::format(path, line(1), problem));
     }
     if asked.header == Header::No {
@@ -161,7 +163,7 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
             match (by_letter, &rest[..]) {
                 (Some(at), _) => at,
                 (None, [.., last]) if rest.len() == 1 || taken.iter().all(Option::is_none) => *last,
-                (None, []) => return Err(Error::format(path, line(1), "no column of labels in it")),
+                (None, []) => return Err(Error::format(path, line(1), "it has no column of labels")),
                 (None, _) => {
                     let names: Vec<&str> = rest.iter().map(|&at| &first[at]).collect();
                     let problem = format!(
@@ -180,7 +182,7 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
 pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFile> {
     let mut records = Records::new(path, reader)?;
     let Some((_, first)) = records.next()? else {
-        return Err(Error::format(path, None, "the file is empty: no line in it"));
+        return Err(Error::format(path, None, "the file is empty"));
     };
     let first = first.clone();
     let Places { label, truth, keys, named } = places(path, &first, asked)?;
@@ -206,7 +208,7 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
     if !header {
         // Names that looked like those of columns are items after all.
         if truth.is_some() || keys.iter().any(Option::is_some) || label + 1 != first.len() {
-            let problem = format!("the first line is and is not a header: {ASK}");
+            let problem = format!("the first line may be a header or not: {ASK}");
             return Err(Error::format(path, line(1), problem));
         }
         if first[label].is_empty() {

@@ -7,8 +7,8 @@
 //!    name. So 0, 450000 and 900000 are three classes, and a class that no item has is none.
 //! 3. Otherwise the distinct words, sorted, are the classes.
 //!
-//! "Occur" means in the training part, as given or true label. The test part is read by the same vocabulary, so a word means the
-//! same class everywhere; a class that only the test part has is an error, which a file of class names avoids.
+//! "Occur" means in the training split, as given or true label. The test split is read by the same vocabulary, so a word means the
+//! same class everywhere; a class that only the test split has is an error, which a file of class names avoids.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -135,19 +135,19 @@ impl Vocabulary {
         for (at, name) in names.iter().enumerate() {
             if let Some(before) = places.insert(name.clone(), at as u32) {
                 return Err(format!(
-                    "class name `{name}` stands at {before} and again at {at}: names must differ"
+                    "class name `{name}` appears at {before} and again at {at}: names must differ"
                 ));
             }
         }
         Ok(Self { names, places, numbers: false })
     }
 
-    /// From the labels of the training part themselves.
+    /// From the labels of the training split themselves.
     pub fn of(columns: &[&Column]) -> Result<Self, String> {
         let words = || columns.iter().flat_map(|column| column.distinct.iter());
         if let Some(word) = words().find(|word| measures(word)) {
             return Err(format!(
-                "label `{word}` is no class: labels are whole numbers or names; is it the right column?"
+                "label `{word}` is not a class: labels are whole numbers or names; is it the right column?"
             ));
         }
         let numbers: Option<BTreeSet<i64>> = words().map(|word| whole(word)).collect();
@@ -221,10 +221,7 @@ impl Vocabulary {
                     let count = self.names.len();
                     let some: Vec<&str> = self.names.iter().take(5).map(String::as_str).collect();
                     let more = if count > 5 { ", ..." } else { "" };
-                    format!(
-                        "label `{word}`{row} names none of the {count} classes ({}{more})",
-                        some.join(", ")
-                    )
+                    format!("label `{word}`{row} is none of the {count} classes ({}{more})", some.join(", "))
                 })
             })
             .collect::<Result<_, String>>()?;

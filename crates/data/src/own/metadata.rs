@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 /// Names of the columns.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// The label's, `label` unless told otherwise.
+    /// The label's, `label` by default.
     pub label: &'a str,
     /// The true label's: must be there if given, else `true_label` where it occurs.
     pub truth: Option<&'a str>,
@@ -44,11 +44,9 @@ const TRUTH: &str = "true_label";
 pub fn find(folder: &Path) -> Result<Option<PathBuf>> {
     let there = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
     match (there("metadata.csv"), there("metadata.jsonl")) {
-        (Some(_), Some(_)) => Err(Error::format(
-            folder,
-            None,
-            "has both metadata.csv and metadata.jsonl: remove one, so that it is clear which holds",
-        )),
+        (Some(_), Some(_)) => {
+            Err(Error::format(folder, None, "has both metadata.csv and metadata.jsonl: remove one of them"))
+        }
         (csv, jsonl) => Ok(csv.or(jsonl)),
     }
 }
@@ -61,7 +59,7 @@ pub fn open(path: &Path, names: Names) -> Result<MetadataRows> {
         _ => from_csv(path, reader, names)?,
     };
     if rows.files.is_empty() {
-        return Err(Error::format(path, None, "no row in it"));
+        return Err(Error::format(path, None, "it has no rows"));
     }
     Ok(rows)
 }
@@ -70,7 +68,7 @@ pub fn open(path: &Path, names: Names) -> Result<MetadataRows> {
 pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<MetadataRows> {
     let mut records = Records::new(path, reader)?;
     let Some((_, header)) = records.next()? else {
-        return Err(Error::format(path, None, "the file is empty: no header in it"));
+        return Err(Error::format(path, None, "the file is empty: it has no header"));
     };
     let header = header.clone();
     let find = |name: &str| header.iter().position(|field| field == name);
@@ -108,7 +106,7 @@ pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<Met
             serde_json::from_str(text).map_err(|e| wrong(format!("not a JSON object: {e}")))?;
         let file = match object.get(FILE) {
             Some(Value::String(file)) if !file.is_empty() => file.clone(),
-            _ => return Err(wrong(format!("no `{FILE}` with a text"))),
+            _ => return Err(wrong(format!("`{FILE}` is missing or not a string"))),
         };
         let push = |name: &str, column: &mut Column| match object.get(name) {
             Some(Value::String(word)) if !word.is_empty() => {
@@ -121,7 +119,7 @@ pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<Met
                 Ok(())
             }
             Some(other) => {
-                Err(wrong(format!("`{name}` is {}: a label is a text or a whole number", kind(other))))
+                Err(wrong(format!("`{name}` is {}: a label is a string or a whole number", kind(other))))
             }
             None => Err(wrong(format!("no `{name}`: every line needs one"))),
         };
@@ -146,7 +144,7 @@ fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
-        Value::Number(_) => "no whole number of 64 bits",
+        Value::Number(_) => "not a whole number of 64 bits",
         Value::String(_) => "empty",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
@@ -180,7 +178,9 @@ impl Fence {
             Err(error) => return Err(format!("`{shown}` cannot be looked up: {error}")),
         };
         if !real.starts_with(&self.real) {
-            return Err(format!("`{shown}` leads out of the folder by a link: put the file into the folder"));
+            return Err(format!(
+                "`{shown}` is a link that leads out of the folder: put the file itself into the folder"
+            ));
         }
         Ok(Some(path).filter(|_| real.is_file()))
     }

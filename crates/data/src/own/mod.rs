@@ -51,9 +51,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OwnOptions {
-    /// Name of the data set; by default that of its file or folder.
+    /// Name of the dataset; by default that of its file or folder.
     pub name: Option<String>,
-    /// File of labels: `.npy`, `.csv`, or `.txt` with one a line. For an array that has none, or instead of those of any data;
+    /// File of labels: `.npy`, `.csv`, or `.txt` with one per line. For an array that has none, or instead of those of any data;
     /// joined by its columns `index` or `path` or by ids, without them in the order of the items.
     pub labels: Option<PathBuf>,
     /// Whether the labels file, or the table where there is none, begins with a header.
@@ -81,7 +81,7 @@ pub struct OwnOptions {
     /// Leave out pictures that cannot be read, instead of refusing all. Then rows and label files count those that are left; a label
     /// file may also have a label for every item.
     pub skip_unreadable: bool,
-    /// File of class names, one a line, in the order of the numbers.
+    /// File of class names, one per line, in the order of the numbers.
     pub class_names: Option<PathBuf>,
     /// Folder for what must be unpacked; by default the system's for temporary files.
     pub scratch: Option<PathBuf>,
@@ -147,7 +147,7 @@ impl LabelledItems {
 /// From so many items on, there must be fewer classes than items.
 const FEW: usize = 20;
 
-/// Names of folders and shards with a test part, the first found being taken.
+/// Names of folders and shards with a test split, the first found being taken.
 const TESTS: [&str; 4] = ["test", "validation", "valid", "val"];
 
 /// The extension of a path, in small letters; empty where there is none.
@@ -161,8 +161,8 @@ pub fn open(path: &Path, options: &OwnOptions) -> Result<Splits> {
 }
 
 /// Opens items without asking for labels, to be predicted: a picture, all pictures below a folder, Parquet with pictures (the
-/// training part's, if they are in parts), or an array of features. Columns and arrays of labels that are there are left out.
-/// All are in the training part of what is returned.
+/// training split's, if they are in parts), or an array of features. Columns and arrays of labels that are there are left out.
+/// All are in the training split of what is returned.
 pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     let about = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     let extension = extension(path);
@@ -181,7 +181,7 @@ pub fn open_items(path: &Path, options: &OwnOptions) -> Result<Splits> {
     } else if arrays::EXTENSIONS.contains(&extension.as_str()) {
         arrays::open_items(path, options)?
     } else {
-        let problem = "no form that is known: tried, by its extension, pictures (.jpg, .jpeg, .png, .webp), .parquet, .npy, .npz, \
+        let problem = "unknown format: tried, by its extension, images (.jpg, .jpeg, .png, .webp), .parquet, .npy, .npz, \
                        .safetensors and .csv";
         return Err(Error::format(path, None, problem));
     };
@@ -198,7 +198,7 @@ fn name_of(path: &Path, options: &OwnOptions) -> String {
 /// As [`open`], telling also the form.
 pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     if let (None, Some(labels)) = (&options.test, &options.test_labels) {
-        let requirement = "labels for test data, but none is named: say where it is with --test".to_string();
+        let requirement = "there are labels for test data, but no test data: give it with --test".to_string();
         return Err(Error::Setting {
             what: "--test-labels",
             value: labels.display().to_string(),
@@ -247,7 +247,7 @@ fn assemble(
             // Fewer may well be one of each.
             if train.given.len() >= FEW && vocabulary.len() >= train.given.len() {
                 let problem = format!(
-                    "{} classes for {} items, as many as items or more: are these row numbers, names or measurements? Is it the right column?",
+                    "{} classes for {} items, as many as items or more: are these row numbers, names or measurements? Check that it is the right column",
                     vocabulary.len(),
                     train.given.len()
                 );
@@ -259,9 +259,9 @@ fn assemble(
     let derived = options.class_names.is_none() && train.names.is_none();
     let classes = vocabulary.clone().into_names();
     let dataset = |part: LabelledItems, which: &str| {
-        // Labels of the training part made the classes; only others can fail to be among them.
+        // Labels of the training split made the classes; only others can fail to be among them.
         let hint = if derived {
-            "; classes are those of the training part: take such items out, or name all classes in a file (--class-names)"
+            "; classes are those of the training split: remove such items, or name all classes in a file (--class-names)"
         } else {
             ""
         };

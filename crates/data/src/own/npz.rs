@@ -14,7 +14,7 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use zip::{CompressionMethod, ZipArchive};
 
-/// Unpacked size that is accepted unless told otherwise: 64 GiB.
+/// Unpacked size that is accepted by default: 64 GiB.
 pub const MAX_UNPACKED: u64 = 64 << 30;
 /// Above this size, members that shrink more than [`SUSPECT_RATIO`] times are refused.
 const SUSPECT_SIZE: u64 = 1 << 30;
@@ -103,7 +103,7 @@ impl Npz {
                 }
                 if declared > SUSPECT_SIZE && declared / SUSPECT_RATIO > packed {
                     return Err(wrong(format!(
-                        "{packed} bytes would unpack to {declared}: refused as a likely zip bomb; if it is sound, save it with np.savez"
+                        "{packed} bytes would unpack to {declared}: refused as a likely zip bomb; if it is fine, save it with np.savez"
                     )));
                 }
                 let left = self.limit.saturating_sub(self.unpacked);
@@ -123,7 +123,7 @@ impl Npz {
                     bytes_needed(&parsed.shape, parsed.element.size).and_then(|n| n.checked_add(start));
                 if size.map(|n| n as u64) != Some(declared) {
                     return Err(wrong(format!(
-                        "its header speaks of shape {:?}, which does not make the {declared} bytes declared",
+                        "its header gives shape {:?}, which does not match the {declared} bytes declared",
                         parsed.shape
                     )));
                 }
@@ -145,7 +145,9 @@ impl Npz {
                 self.unpacked += written;
                 npy::read(&self.path, place, spool.finish()?)
             }
-            other => Err(wrong(format!("is packed by {other}, which is not read: save it with np.savez"))),
+            other => {
+                Err(wrong(format!("is compressed by {other}, which is not supported: save it with np.savez")))
+            }
         }
     }
 }

@@ -57,27 +57,23 @@ impl Passed {
     /// What is there that somebody may have taken for pictures.
     pub(super) fn in_place_of_pictures(&self) -> Option<String> {
         let convert = self.unsupported_words().map(|kinds| format!("{kinds}: convert them to PNG or JPEG"));
-        let dangling = self.dangling_words().map(|links| format!("{links}: mend or remove them"));
+        let dangling = self.dangling_words().map(|links| format!("{links}: fix or remove them"));
         let both: Vec<String> = convert.into_iter().chain(dangling).collect();
         (!both.is_empty()).then(|| both.join("; and "))
     }
 
     /// What a person should know, a sentence each. Hidden files are nobody's concern.
     pub fn notes(&self, root: &Path) -> Vec<String> {
-        let loose = (self.loose > 0).then(|| {
-            format!(
-                "{} beside the class folders passed over, for want of a class",
-                count(self.loose, "picture")
-            )
-        });
-        let foreign = (self.foreign > 0)
-            .then(|| format!("{} passed over: no pictures", count(self.foreign, "other file")));
+        let loose = (self.loose > 0)
+            .then(|| format!("{} outside the class folders skipped: no class", count(self.loose, "image")));
+        let foreign =
+            (self.foreign > 0).then(|| format!("{} skipped: not images", count(self.foreign, "other file")));
         let linked = (self.linked_folders > 0).then(|| {
-            format!("{} passed over: links to folders are not followed", count(self.linked_folders, "link"))
+            format!("{} skipped: links to folders are not followed", count(self.linked_folders, "link"))
         });
         let notes = [
-            self.unsupported_words().map(|kinds| format!("{kinds} passed over: convert them to PNG or JPEG")),
-            self.dangling_words().map(|links| format!("{links} passed over")),
+            self.unsupported_words().map(|kinds| format!("{kinds} skipped: convert them to PNG or JPEG")),
+            self.dangling_words().map(|links| format!("{links} skipped")),
             linked,
             loose,
             foreign,

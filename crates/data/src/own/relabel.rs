@@ -20,7 +20,8 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         ("truth_column", options.truth_column.is_some() && !has_file),
     ];
     if let Some((setting, _)) = alone.iter().find(|(_, is_set)| *is_set) {
-        let problem = format!("{setting} is for data of your own, and this is a known set: leave it out");
+        let problem =
+            format!("{setting} is only for your own data, and this is a known dataset: leave it out");
         return Err(Error::Labels { dataset: what.into(), problem });
     }
     let mut notes = splits.notes;
@@ -41,7 +42,7 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         return Err(Error::format(
             file,
             None,
-            format!("labels for the test part of `{what}`, which has none"),
+            format!("labels for the test split of `{what}`, which has none"),
         ));
     }
     Ok(Splits { train, test, second_test: splits.second_test, notes, left_out: splits.left_out })

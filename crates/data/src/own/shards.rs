@@ -5,7 +5,7 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Shards of the training part, and of every part that it could be judged by, the best first.
+/// Shards of the training split, and of every part that it could be judged by, the best first.
 pub(super) type Shards = (Vec<PathBuf>, Vec<Vec<PathBuf>>);
 
 /// The shards in a folder or in its `data`, if there are any; `train-...` and `test-...` by their names.

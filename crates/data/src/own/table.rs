@@ -98,7 +98,7 @@ fn plan(path: &Path, first: &csv::StringRecord, reading: Reading) -> Result<Plan
 pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<Table> {
     let mut records = Records::new(path, reader)?;
     let Some((_, first)) = records.next()? else {
-        return Err(Error::format(path, None, "the file is empty: no line in it"));
+        return Err(Error::format(path, None, "the file is empty"));
     };
     let first = first.clone();
     let Plan { has_header, names, roles, doubtful } = plan(path, &first, reading)?;
@@ -151,7 +151,7 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
         take(number, record)?;
     }
     if rows == 0 {
-        return Err(Error::format(path, None, "only a header: no row in it"));
+        return Err(Error::format(path, None, "it has a header but no rows"));
     }
     if let Some(word) = doubtful.filter(|word| given.has(word)) {
         let problem =
@@ -260,7 +260,7 @@ mod tests {
         let text = "id,a,label\n17,0.5,x\n4,0.25,y\n";
         let table = read(text, Layout::default()).unwrap();
         assert_eq!(table.ids.as_deref(), Some(&["17".to_string(), "4".into()][..]));
-        assert!(table.notes[0].contains("`id` is taken for ids"), "{:?}", table.notes);
+        assert!(table.notes[0].contains("`id` is used as ids"), "{:?}", table.notes);
         assert_eq!(parts(text, Layout::default()).0, [[0.5], [0.25]]);
         let none = Layout { id: Some("none"), ..Layout::default() };
         assert_eq!(parts(text, none).0, [[17.0, 0.5], [4.0, 0.25]]);

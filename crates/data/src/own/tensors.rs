@@ -54,7 +54,7 @@ impl Tensors {
         let info = self
             .metadata
             .info(name)
-            .ok_or_else(|| wrong(format!("is not there: the file has {}", self.names.join(", "))))?;
+            .ok_or_else(|| wrong(format!("is missing: the file has {}", self.names.join(", "))))?;
         let (kind, size) = match info.dtype {
             Dtype::F64 => (Kind::Float, 8),
             Dtype::F32 => (Kind::Float, 4),
@@ -69,7 +69,7 @@ impl Tensors {
             Dtype::U16 => (Kind::Unsigned, 2),
             Dtype::U8 => (Kind::Unsigned, 1),
             Dtype::BOOL => (Kind::Bool, 1),
-            other => return Err(wrong(format!("type {other:?} is not read: save it as float32"))),
+            other => return Err(wrong(format!("type {other:?} is not supported: save it as float32"))),
         };
         let (from, to) = info.data_offsets;
         let range = (self.start.checked_add(from)).zip(self.start.checked_add(to));

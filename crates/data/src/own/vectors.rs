@@ -92,7 +92,7 @@ pub(super) fn choose(shard: &Shard, layout: Layout, array: Option<&str>) -> Resu
                 return Err(wrong(format!("no column `{name}`: there are {}", names.join(", "))));
             }
             if leaf(name, 1).is_none() {
-                return Err(wrong(format!("column `{name}` holds no lists of numbers")));
+                return Err(wrong(format!("column `{name}` does not hold lists of numbers")));
             }
             Some(name)
         }
@@ -129,7 +129,7 @@ pub(super) fn choose(shard: &Shard, layout: Layout, array: Option<&str>) -> Resu
     let mut chosen = Vec::with_capacity(roles.features.len());
     for &at in &roles.features {
         chosen.push(leaf(names[at], 0).ok_or_else(|| {
-            wrong(format!("column `{}` is not of numbers: leave it out with --ignore-columns", names[at]))
+            wrong(format!("column `{}` does not hold numbers: leave it out with --ignore-columns", names[at]))
         })?);
     }
     let note = |&at: &usize| format!("{}: {}", shard.path().display(), columns::note_of_id(names[at]));
@@ -208,7 +208,7 @@ fn fault(batch: &Batch, leaf: &ColumnDescriptor, rows: usize, dim: usize) -> Opt
             let row = row_of(at).saturating_sub(usize::from(repetitions[at] == 0 && at % dim != 0));
             return Some((
                 row,
-                format!("not {dim} numbers, as in the first row: all rows need equally many"),
+                format!("not {dim} numbers, as in the first row: all rows must be equally long"),
             ));
         }
     }
@@ -229,7 +229,7 @@ pub(super) fn read(shards: &[Shard], chosen: &[Chosen], scratch: Option<&Path>) 
     }
     let path = shards.first().map_or(Path::new(""), |shard| shard.path());
     let (Some(width), Some(first)) = (width.filter(|_| total > 0), chosen.first()) else {
-        return Err(Error::format(path, None, "no row in it"));
+        return Err(Error::format(path, None, "it has no rows"));
     };
     let counted = counting.as_ref().and_then(Counting::found).filter(|_| !first.may_count);
     if let (Some(at), Some(shard)) = (counted, shards.first()) {

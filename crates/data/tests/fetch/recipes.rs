@@ -1,4 +1,4 @@
-//! Whole data sets.
+//! Whole datasets.
 
 use crate::server::{Answer, Server};
 use crate::{body, hasty, remote, sha256};
@@ -161,7 +161,7 @@ fn sets_that_only_a_person_can_get_say_where_and_which_files() {
         get("fashion-mnist-subset", cache, &mut |_| {})
             .unwrap_err()
             .to_string()
-            .contains("inside the program")
+            .contains("built into the program")
     );
     assert!(get("cifar11", cache, &mut |_| {}).unwrap_err().to_string().contains("cifar10"));
     assert!(!cache.exists());

@@ -47,7 +47,9 @@ fn a_map_of_the_user_is_applied_to_exactly_a_share_of_all_samples() {
     let noise = noise("asym-map:0.3:map=0to2+1to2+2to0", &data, 5);
     assert_eq!(targets(&noise), [Some(2), Some(2), Some(0)]);
     assert_eq!(noise.achieved, 0.3);
-    assert!(refused("asym-map:0.3:map=0to3", &data).contains("0to3 names no class"));
+    assert!(
+        refused("asym-map:0.3:map=0to3", &data).contains("0to3 in the map names a class that does not exist")
+    );
     assert!(refused("asym-map:0.3", &data).contains("map=9to1"));
     assert!(refused("asym:0.3", &data).contains("pairflip"));
 }

@@ -125,15 +125,15 @@ fn plain_lists_are_read_in_their_usual_forms() {
         ("0\n1\n2\n", "3 labels for 4 items"),
         ("0\n1\n2\n2\n2\n", "more than 4 labels for 4 items"),
         ("0,1,2", "3 labels for 4 items"),
-        ("0\n1\n3\n2\n", "line 3: `3` names no class"),
-        ("0\n-1\n", "line 2: `-1` names no class"),
-        ("0\n7\n", "line 2: `7` names no class"),
+        ("0\n1\n3\n2\n", "line 3: `3` is not a class"),
+        ("0\n-1\n", "line 2: `-1` is not a class"),
+        ("0\n7\n", "line 2: `7` is not a class"),
         ("a.png,0\nb.png,1\n", "heading"),
         ("0\n1,2\n", "line 2: 2 fields where the first line has 1"),
         ("a,label\nx\n", "line 2: 1 fields where the first line has 2"),
         ("0\n1\n\n2\n2\n", "line 3: a blank line"),
         ("index,label\n0,0\n1,1\n2,2\n1,2\n", "line 5: a second label for item 1"),
-        ("index,label\n0,0\n1,1\n2,2\n4,2\n", "line 5: index `4` is that of no item"),
+        ("index,label\n0,0\n1,1\n2,2\n4,2\n", "line 5: there is no item with index `4`"),
         ("{}", "not a noise file"),
     ] {
         std::fs::write(&path, text).unwrap();
@@ -172,7 +172,7 @@ fn npy_lists_of_every_whole_number_are_read() {
     assert!(
         npy(1, "<i2", "(3,)", &[1, 0, 2, 0, 44, 1])
             .unwrap_err()
-            .contains("row 2: label 300 in column 0 names no class")
+            .contains("row 2: label 300 in column 0 is not a class")
     );
     assert!(npy(1, "<f4", "(3,)", &[0; 12]).unwrap_err().contains("whole numbers"));
     assert!(npy(1, "|u1", "(4,)", &[0; 4]).unwrap_err().contains("4 x 1 labels for 3 items"));

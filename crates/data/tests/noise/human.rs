@@ -70,7 +70,7 @@ fn a_missing_or_broken_table_is_explained() {
     table("(3, 6)", &[[1, 4, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0], [3, 3, 0, 0, 0, 0]]);
     assert_eq!(run().unwrap().labels, [4, 2, 3]);
     table("(3, 6)", &[[1, 14, 0, 0, 0, 0], [2, 2, 0, 0, 0, 0], [3, 3, 0, 0, 0, 0]]);
-    assert!(run().unwrap_err().to_string().contains("row 0: label 14 in column 1 names no class"));
+    assert!(run().unwrap_err().to_string().contains("row 0: label 14 in column 1 is not a class"));
     table("(3, 6)", &[[1; 6], [2; 6]]);
     assert!(run().unwrap_err().to_string().contains("does not fit the"));
     table("(3, 18446744073709551615)", &[]);

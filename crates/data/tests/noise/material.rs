@@ -1,4 +1,4 @@
-//! Made-up data sets, and real ones where they are at hand.
+//! Made-up datasets, and real ones where they are at hand.
 
 use negscale_data::noise::{Noise, NoiseContext, apply, cifar};
 use negscale_data::{Dataset, FeatureStore, Image, ImageStore, Items, Result, Shape};

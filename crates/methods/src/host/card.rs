@@ -1,13 +1,13 @@
-//! What is known of a method without running it: feeds help, settings, documentation and the house rules.
+//! What is known of a method without running it: used for help, settings, documentation and tests.
 
 use super::{Host, KnownNoise};
 use crate::Result;
 use negscale_nets::Heads;
-use negscale_nets::optim::Rule;
+use negscale_nets::optim::OptimiserSettings;
 use negscale_nets::schedule::Schedule;
 use serde::{Deserialize, Serialize};
 
-/// Where a method's description comes from.
+/// What an implementation is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
@@ -52,7 +52,7 @@ pub enum Kind {
     Features,
 }
 
-/// What a host may know of the task.
+/// Facts about the task that a host may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     /// What the items are.
@@ -63,9 +63,9 @@ pub struct Facts {
     pub samples: usize,
     /// Epochs in all.
     pub epochs: usize,
-    /// Samples per batch, as set.
+    /// Batch size, as set.
     pub batch: usize,
-    /// The noise that was laid over the data: only protocol `tuned` looks at it.
+    /// The noise that was added to the data: only protocol `tuned` looks at it.
     pub noise: KnownNoise,
     /// The actual share of wrong labels among the training samples, where the truth is known: only the setting `rate` of methods
     /// that need a noise rate looks at it, if that asks for the known one.
@@ -93,10 +93,10 @@ pub enum Protocol {
 impl Protocol {
     /// The meaning of the setting, for cards.
     pub(crate) const MEANING: &str =
-        "blind: one setting for all noise; tuned: the published one for the noise at hand";
+        "blind: the same settings for all noise; tuned: the published ones for the noise at hand";
 }
 
-/// How a method is trained unless told otherwise.
+/// How a method is trained by default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regime {
     /// Epochs.
@@ -104,14 +104,14 @@ pub struct Regime {
     /// Samples per batch.
     pub batch: usize,
     /// The optimiser.
-    pub optimiser: Rule,
-    /// How its learning rate goes.
+    pub optimiser: OptimiserSettings,
+    /// Schedule of its learning rate.
     pub schedule: Schedule,
 }
 
 impl Regime {
     /// Twenty epochs.
-    pub fn new(batch: usize, optimiser: impl Into<Rule>, schedule: impl Into<Schedule>) -> Self {
+    pub fn new(batch: usize, optimiser: impl Into<OptimiserSettings>, schedule: impl Into<Schedule>) -> Self {
         Self { epochs: 20, batch, optimiser: optimiser.into(), schedule: schedule.into() }
     }
 }
@@ -233,7 +233,7 @@ pub struct Card {
     pub settings: fn() -> toml::Table,
     /// What each of them means.
     pub meanings: &'static [Meaning],
-    /// How it is trained unless told otherwise.
+    /// How it is trained by default.
     pub regime: fn(Kind) -> Regime,
     /// Makes the host from its settings: those given, defaults for the others. Settings out of range are an error.
     pub build: fn(&toml::Table, &Facts) -> Result<Box<dyn Host>>,

@@ -1,4 +1,4 @@
-//! What a host can see and use while it plans and judges batches.
+//! What a host can see and use while it plans epochs and computes losses.
 
 use super::{Batch, Epoch, Networks};
 use crate::{Error, Result};
@@ -32,8 +32,15 @@ impl Scans {
         {
             return Ok(kept.clone());
         }
-        let made =
-            Arc::new(scan(&*networks.judge(net)?, loader, View::Plain, 0, with_features, device, stop)?);
+        let made = Arc::new(scan(
+            &*networks.for_evaluation(net)?,
+            loader,
+            View::Plain,
+            0,
+            with_features,
+            device,
+            stop,
+        )?);
         kept.insert(net, made.clone());
         Ok(made)
     }
@@ -51,9 +58,9 @@ pub struct HostContext<'a> {
     pub networks: &'a Networks,
     /// What is believed of every training sample.
     pub ledger: &'a mut Ledger,
-    /// Samples whose true labels are known, with these, ascending: only for methods that say that they need them.
+    /// Samples whose true labels the method may use, with these, ascending: empty unless the method asks for them.
     pub truths: &'a [(u32, u32)],
-    /// Whether a plug-in waits for taps: one that needs a pass of its own can be spared otherwise.
+    /// Whether a plug-in wants taps: otherwise an extra pass for a tap can be skipped.
     pub tapped: bool,
     pub(crate) loader: &'a Loader,
     /// Samples that are not trained on, and their labels as given.
@@ -65,8 +72,8 @@ pub struct HostContext<'a> {
 }
 
 impl HostContext<'_> {
-    /// What a network makes of every training sample: logits, losses, probabilities. In the plain view this is often there
-    /// already; a random view is drawn anew for every epoch and network.
+    /// Runs a network over every training sample: logits, losses, probabilities. In the plain view the result is often cached
+    /// already; a random view is drawn again for every epoch and network.
     pub fn scan(&self, net: usize, view: View) -> Result<Arc<Scan>> {
         self.look(net, view, false)
     }
@@ -82,13 +89,13 @@ impl HostContext<'_> {
         }
         // Apart from the streams of training, which count phases in the lowest byte.
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
-        let net = self.networks.judge(net)?;
+        let net = self.networks.for_evaluation(net)?;
         Ok(Arc::new(scan(&net, self.loader, view, stream, with_features, self.device, self.stop)?))
     }
 
-    /// What a network makes of samples that it does not learn from, with features, and their labels as given. Where none are held
-    /// out, it is the training samples.
-    pub fn look_at_held_out(&self, net: usize) -> Result<(Scan, &[u32])> {
+    /// Runs a network over the held-out samples: logits and features, and the given labels. Where none are held out, over the
+    /// training samples.
+    pub fn scan_held_out(&self, net: usize) -> Result<(Scan, &[u32])> {
         let (loader, given) = match self.held_out {
             Some(held_out) => held_out,
             None => (self.loader, self.ledger.given()),
@@ -98,7 +105,7 @@ impl HostContext<'_> {
     }
 
     /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many
-    /// each has (those of pictures row by row, the channels of a pixel side by side). A random view is drawn anew for every epoch and `which`.
+    /// each has (those of images row by row, the channels of a pixel side by side). A random view is drawn again for every epoch and `which`.
     pub fn items(&self, view: View, which: u64) -> Result<(Vec<f32>, usize)> {
         let loader = self.loader.showing(vec![view], BATCH, false)?;
         // Apart from the streams of scans, which count networks in the lowest byte.
@@ -113,7 +120,7 @@ impl HostContext<'_> {
         Ok((items, loader.item_shape().iter().product()))
     }
 
-    /// Whether training was asked to stop: a long plan gives up with [`Error::Interrupted`] and is made anew later.
+    /// Whether training was asked to stop: a long plan gives up with [`Error::Interrupted`] and is made again later.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

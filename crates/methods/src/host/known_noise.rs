@@ -1,14 +1,14 @@
-//! What published settings tell apart in the noise that was laid over the data.
+//! Kinds of noise for which published settings differ.
 
 use negscale_data::NoiseSpec;
 use negscale_data::known::HumanLabels;
 
-/// The noise that was laid over the data, as a method may know it. Rates are those asked for.
+/// The noise that was added to the data, as a method may know it. Rates are the nominal ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KnownNoise {
-    /// Labels from a file, or labels that no longer have the noise that was laid over them: nothing was published for these.
+    /// Labels from a file, or labels that no longer have the noise that was added to them: nothing was published for these.
     Unknown,
-    /// None was laid over the data, which has its own labels.
+    /// None was added; the labels are the data's own.
     Nothing,
     /// To any class alike, by whichever convention.
     Symmetric(f64),

@@ -43,8 +43,8 @@ pub trait Host: Send {
         Ok(None)
     }
 
-    /// A second look at the plan before phase `phase` of it, never the first, begins: the networks are as the phases before left
-    /// them. After a stop it may be asked again, and must say the same.
+    /// Revises the plan before phase `phase`, never the first: the networks are as the phases before left
+    /// them. After a stop it may be called again, and must give the same answer.
     fn replan(&mut self, phase: usize, plan: &mut Plan, context: &mut HostContext) -> Result<()> {
         let _ = (phase, plan, context);
         Ok(())
@@ -66,12 +66,12 @@ pub trait Host: Send {
         Ok(Vec::new())
     }
 
-    /// What the host must know to go on after a stop, beside networks, optimisers, ledger and the plan of the running epoch.
+    /// State needed to resume, apart from networks, optimisers, ledger and the plan of the running epoch.
     fn state(&self) -> State {
         State::default()
     }
 
-    /// Takes up a state saved by [`state`](Self::state).
+    /// Restores a state saved by [`state`](Self::state).
     fn restore(&mut self, state: State) -> Result<()> {
         let _ = state;
         Ok(())

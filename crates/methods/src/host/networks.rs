@@ -59,8 +59,8 @@ impl Networks {
         }
     }
 
-    /// A network as it is judged and saved: with a classifier that sees the first channels of the features, if a host wants that.
-    pub fn judge(&self, number: usize) -> Result<Cow<'_, Network>> {
+    /// A network as it is evaluated and saved: with a classifier that sees only the first channels of the features, if a host wants that.
+    pub fn for_evaluation(&self, number: usize) -> Result<Cow<'_, Network>> {
         let net = self.net(number);
         match self.learners[number].width {
             Some(width) if width < net.feature_size() => Ok(Cow::Owned(net.clone().narrowed(width)?)),
@@ -174,8 +174,8 @@ impl Networks {
         &mut self,
         number: usize,
         mut values: impl FnMut(&str) -> Option<Vec<f32>>,
-        state: &negscale_nets::optim::State,
-        classifier_state: Option<&negscale_nets::optim::State>,
+        state: &negscale_nets::optim::OptimiserState,
+        classifier_state: Option<&negscale_nets::optim::OptimiserState>,
     ) -> Result<()> {
         let Learner { net, optimiser, classifier, .. } = &mut self.learners[number];
         if let Some(old) = net.take() {

@@ -1,4 +1,4 @@
-//! What a host answers: plans and objectives.
+//! Plans and objectives: what a host returns.
 
 use super::Epoch;
 use crate::{Error, Result};
@@ -56,16 +56,16 @@ impl Stage {
     }
 }
 
-/// What is thrown away at the start of an epoch, once it is planned.
+/// What is reset at the start of an epoch, once it is planned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reset {
-    /// Nothing: training goes on.
+    /// Nothing: training continues.
     #[default]
     Nothing,
-    /// What optimisers remember.
+    /// The state of the optimisers.
     Optimisers,
-    /// The networks and what optimisers remember: fresh weights, drawn from the seed and the number of the stage.
+    /// The networks and the state of the optimisers: new weights, drawn from the seed and the number of the stage.
     Networks,
 }
 
@@ -75,14 +75,14 @@ pub struct Plan {
     /// The phases.
     #[serde(alias = "turns")]
     pub phases: Vec<Phase>,
-    /// Whether the host is still warming up, when plug-ins rest.
+    /// Whether the host is still warming up; plug-ins are then off by default.
     pub warming_up: bool,
     /// Numbers worth noting with the epoch, such as how many samples were held to be clean.
     pub notes: BTreeMap<String, f64>,
     /// The stage of a run of several; without one, the schedule goes over all epochs.
     #[serde(default)]
     pub stage: Option<Stage>,
-    /// What starts over with this epoch.
+    /// What is reset at the start of this epoch.
     #[serde(default, alias = "anew")]
     pub reset: Reset,
 }
@@ -167,7 +167,7 @@ impl Objective {
     }
 }
 
-/// What a host keeps across epochs and batches, in a form that can be saved.
+/// State of a host across epochs and batches, in a form that can be saved.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// Numbers by name.
@@ -195,7 +195,7 @@ impl State {
 
 fn missing(name: &str) -> Error {
     let problem =
-        format!("`{name}` is missing or of another length: it was saved by another version; begin anew");
+        format!("`{name}` is missing or of another length: it was saved by another version; start over");
     Error::Checkpoint { origin: "of the training method".into(), problem }
 }
 

@@ -1,6 +1,6 @@
-//! True labels for methods that cannot do without: how many, and who asks for them.
+//! True labels for methods that need some: how many, and which methods.
 //!
-//! A method that is told true labels has a setting `true_labels`. The trainer then draws so many of the training samples by the seed and hands them over
+//! A method that uses true labels has a setting `true_labels`. The trainer then draws this many training samples by the seed and hands them over
 //! ([`HostContext::truths`](crate::host::HostContext::truths)); all other methods get none, and what is reported of a method says how many it had.
 
 use super::Card;
@@ -46,7 +46,7 @@ impl Count {
 }
 
 impl Card {
-    /// How many true labels the method asks for unless told otherwise, if it does.
+    /// How many true labels the method asks for by default, if it does.
     pub fn wants_truth(&self) -> Option<Count> {
         let value = (self.settings)().remove(KEY)?;
         #[expect(clippy::expect_used, reason = "a default is made from a `Count`; a test asks every card")]

@@ -7,7 +7,7 @@
 //! Equations, settings and departures: docs/book/src/methods/anne.md.
 
 use super::prelude::*;
-use crate::kit::adaptive::{Rule, Selection};
+use crate::kit::adaptive::{AdaptiveSettings, Selection};
 use crate::kit::loss::{negative_cosine, one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use burn::tensor::Tensor;
@@ -33,13 +33,13 @@ pub const CARD: Card = Card {
 
 settings! {
     /// Settings of the method.
-    Settings over rule: Rule;
+    Settings over rule: AdaptiveSettings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
-    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs in which neighbours alone choose, or their share of all epochs";
-    alpha: f64 = 4.0 => not_negative, "both parameters of MixUp's Beta distribution; 0: no MixUp";
+    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs in which neighbours alone select samples, or their share of all epochs";
+    alpha: f64 = 4.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     lambda_fc: f64 = 1.0 => not_negative, "weight of the consistency of features";
-    scan_view: View = View::Weak, "view in which samples are judged: weak (authors' code) or plain";
-    scan_every: usize = 1 => at_least_1, "samples are judged every so many epochs";
+    scan_view: View = View::Weak, "view in which samples are assessed: weak (authors' code) or plain";
+    scan_every: usize = 1 => at_least_1, "samples are assessed every this many epochs";
 }
 
 impl Settings {
@@ -110,8 +110,8 @@ impl Anne {
                 row[given[i] as usize] = 1.0;
             }
         }
-        context.ledger.set_targets(ledger::Samples::All, &targets)?;
-        Ok(context.ledger.set_clean(ledger::Samples::All, &self.held.right)?)
+        context.ledger.set_targets(ledger::SampleIndices::All, &targets)?;
+        Ok(context.ledger.set_clean(ledger::SampleIndices::All, &self.held.right)?)
     }
 }
 

@@ -105,7 +105,7 @@ impl Host for Ccl {
             Ok(normalise_rows(networks.net(net).project(features, &Pass::evaluate())?))
         };
         let anchors = project(net, strong.features.clone())?;
-        let clean = self.base.peers.word(peer, &batch.samples);
+        let clean = self.base.peers.clean_probabilities(peer, &batch.samples);
         let (trusted, confident) = self.confident(&clean, guess)?;
         let t = context.epoch.number as f64 + batch.step as f64 / batch.steps.max(1) as f64;
         let weight = |beta| ramp(t, self.base.warm_up as f64, self.ramp as f64, beta);

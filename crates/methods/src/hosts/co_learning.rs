@@ -38,10 +38,10 @@ settings! {
     alpha: f64 = 5.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     temperature: f64 = 0.5 => positive, "temperature of the contrast";
     lambda_con: f64 = 1.0 => not_negative, "weight of the contrast";
-    lambda_str: f64 = 1.0 => not_negative, "weight of the structure, in the classifier's own step; 0: no such step";
-    freedom: f64 = 0.0 => not_negative, "degrees of freedom of a Student-t kernel for the structure; 0: exponential kernel";
-    view: View = View::Zoom, "view that is classified";
-    contrast_view: View = View::Contrast, "view that is contrasted, drawn twice";
+    lambda_str: f64 = 1.0 => not_negative, "weight of the structure loss in the classifier's own step; 0: no such step";
+    freedom: f64 = 0.0 => not_negative, "degrees of freedom of a Student-t kernel for the structure loss; 0: exponential kernel";
+    view: View = View::Zoom, "view used for classification";
+    contrast_view: View = View::Contrast, "view used for contrast, drawn twice";
 }
 
 /// Adam at a constant rate for two fifths, then down to zero with little momentum.

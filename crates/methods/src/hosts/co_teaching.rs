@@ -1,4 +1,4 @@
-//! Co-teaching (Han et al., NeurIPS 2018): each network learns from the samples that its peer finds easy.
+//! Co-teaching (Han et al., NeurIPS 2018): each network learns from its peer's small-loss samples.
 //!
 //! $L_a = \frac1n \sum_{i \in I_b} \ell^a_i$ and $L_b = \frac1n \sum_{i \in I_a} \ell^b_i$, $I$ the $n = \lfloor (1 - R) B \rfloor$ samples
 //! of smallest loss by each network. The share to forget, $R$, grows from 0 to the noise rate ([`crate::kit::small_loss`]). Parameters are
@@ -52,11 +52,11 @@ impl Host for CoTeaching {
         let outputs = [context.networks.train(0, view)?, context.networks.train(1, view)?];
         let losses = outputs.each_ref().map(|out| cross_entropy_rows(out.logits.clone(), given));
         let choose = |net: usize| easiest(&values(losses[net].clone())?, self.forget.share());
-        let (easy_a, easy_b) = (choose(0)?, choose(1)?);
-        small_loss::enter(context, &batch.samples, &[&easy_a, &easy_b], &self.forget)?;
+        let (small_a, small_b) = (choose(0)?, choose(1)?);
+        small_loss::enter(context, &batch.samples, &[&small_a, &small_b], &self.forget)?;
         // Exchanged: the peer decides.
         let [a, b] = losses;
-        let (a, b) = (mean_of(a, &easy_b), mean_of(b, &easy_a));
+        let (a, b) = (mean_of(a, &small_b), mean_of(b, &small_a));
         let objective =
             Objective::new(a.clone() + b.clone()).with_term("fit net 1", &a).with_term("fit net 2", &b);
         Ok(small_loss::tapped(objective, outputs, given))

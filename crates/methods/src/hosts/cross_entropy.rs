@@ -30,7 +30,7 @@ pub const CARD: Card = Card {
 settings! {
     /// Settings of the method.
     Settings;
-    view: View = View::Weak, "how samples are shown in training: plain, weak, strong, ...";
+    view: View = View::Weak, "view used in training: plain, weak, strong, ...";
 }
 
 /// As the reference code of CIFAR-N has it, with a tenth of the epochs; a network without norms wants smaller steps.

@@ -9,7 +9,7 @@
 use super::parts::ContrastSettings;
 use super::parts::contrast::{self, Contrasted, tap};
 use super::parts::half_split::prefer;
-pub use super::parts::half_split::{Split, gamma};
+pub use super::parts::half_split::{LabelSplit, gamma};
 use super::parts::semi_supervised::Taught;
 use super::prelude::*;
 use crate::kit::jsd::{class_ranges, label_jsds, place, soften};
@@ -35,8 +35,8 @@ pub const CARD: Card = Card {
 settings! {
     /// Settings of the method.
     Settings over contrast: ContrastSettings;
-    split: Split = Split::Disjoint, "disjoint: a half for each network (paper); none: all samples for both (authors' code)";
-    warm_up_on_all: bool = false, "whether networks warm up on all labels (authors' code) instead of those they are given";
+    split: LabelSplit = LabelSplit::Disjoint, "disjoint: a half for each network (paper); none: all samples for both (authors' code)";
+    warm_up_on_all: bool = false, "whether networks warm up on all labels (authors' code) instead of those of their half";
     delta: Milestone = Milestone::Share(10.0 / 300.0) => milestone, "epochs, or their share: gamma is 0.6 for two of these after warm-up, 0.8 for one more, then 1";
 }
 
@@ -128,7 +128,7 @@ impl Host for CrossSplit {
         let weights = soften(&said, &batch.given, &self.ranges, gamma);
         let mut rows = divided.settle(refine(&weights, &batch.given, q), &mut taught)?;
         prefer(&mut rows, &said, &weights);
-        context.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
+        context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &rows)?;
         let mut given = batch.given.clone();
         if context.tapped {
             kept.push(networks.rehearse(net, &batch.views[0])?);

@@ -11,7 +11,7 @@ use crate::kit::loss::{cross_entropy, one_hot, soft_cross_entropy};
 use crate::kit::mix::Mix;
 use crate::kit::rows::places;
 use crate::kit::target::{insist, paced};
-use crate::kit::threshold::{Rule, Set, Start, Thresholds};
+use crate::kit::threshold::{CorrectionRule, Set, Start, Thresholds};
 use burn::tensor::Tensor;
 use burn::tensor::activation::softmax;
 
@@ -36,17 +36,17 @@ settings! {
     /// Settings of the method.
     Settings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
-    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs of cross-entropy on everything, or their share of all epochs";
-    momentum: f64 = 0.99 => share, "share of a threshold that stays from epoch to epoch";
-    span: usize = 200, "epochs that momentum is meant for: its power span/epochs is used; 0: momentum itself";
-    start: Start = Start::Samples, "thresholds begin at 1/samples (authors' code) or at 1/classes";
-    margin: f64 = 0.5 => share, "how far above its threshold a corrected sample lies";
-    cap: f64 = 0.99 => share, "confidence that is enough for any correction";
+    warm_up: Milestone = Milestone::Share(0.1) => milestone, "epochs of cross-entropy on all samples, or their share of all epochs";
+    momentum: f64 = 0.99 => share, "momentum of the thresholds from epoch to epoch";
+    span: usize = 200, "length of the run, in epochs, that momentum is meant for: momentum^(span/epochs) is used; 0: momentum itself";
+    start: Start = Start::Samples, "thresholds start at 1/samples (authors' code) or at 1/classes";
+    margin: f64 = 0.5 => share, "how far above its threshold a sample must be to be corrected";
+    cap: f64 = 0.99 => share, "confidence that always suffices for a correction";
     lambda_h: f64 = 1.0 => not_negative, "weight of the loss on hard samples";
     q: f64 = 0.7 => positive_share, "exponent of that loss: near 0 cross-entropy, 1 the absolute error";
     alpha: f64 = 5.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     strong_view: View = View::Strong, "the second view of every sample";
-    tap_all: bool = false, "whether plug-ins see all samples as given, not only those learnt under the labels learnt";
+    tap_all: bool = false, "whether plug-ins see all samples with given labels, instead of only those trained on with their corrected labels";
 }
 
 impl Settings {
@@ -103,8 +103,8 @@ impl Host for Disc {
         let mut plan = Plan::alone(vec![View::Weak, strong_view], self.batch);
         plan.warming_up = context.epoch.number < self.warm_up;
         if context.epoch.number > 0 {
-            self.thresholds.judge(Rule { margin: margin as f32, cap: cap as f32 });
-            context.ledger.set_clean(ledger::Samples::All, &self.thresholds.clean_probabilities())?;
+            self.thresholds.judge(CorrectionRule { margin: margin as f32, cap: cap as f32 });
+            context.ledger.set_clean(ledger::SampleIndices::All, &self.thresholds.clean_probabilities())?;
             self.thresholds.advance(self.keep);
             for (name, set) in [("clean", Set::Clean), ("hard", Set::Hard), ("corrected", Set::Corrected)] {
                 plan.notes.insert(name.into(), self.thresholds.share(set));
@@ -126,7 +126,7 @@ impl Host for Disc {
         for &(at, label) in chosen.iter().filter(|&&(at, _)| is_sure(at)) {
             insist(&mut rows, at, label, context.ledger.classes());
         }
-        context.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
+        context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &rows)?;
         let [features, logits] = [out.features, out.logits.clone()].map(|x| x.narrow(0, 0, batch.len()));
         let all = Tap { features, logits, given: batch.given.clone(), believed: None };
         if warming_up {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// The card.
 pub const CARD: Card = Card {
     id: "dividemix",
-    about: "two networks divide samples by loss for each other; doubtful labels are guessed anew",
+    about: "two networks divide samples by loss for each other; doubtful labels are replaced by guesses",
     paper: "Li et al., ICLR 2020",
     provenance: Provenance::PaperAndCode,
     nets: 2,
@@ -43,10 +43,10 @@ pub enum Tapped {
 settings! {
     /// Settings of the method.
     Settings over semi: SemiSettings;
-    tau: f64 = 0.5 => below_1, "labels of a larger clean probability are used";
-    recent_losses: usize = 1 => at_least_1, "how many epochs' losses the mixture sees as a mean; 1: the last";
+    tau: f64 = 0.5 => below_1, "labels whose clean probability is above this are used";
+    recent_losses: usize = 1 => at_least_1, "the mixture is fitted to mean losses over this many epochs; 1: the last epoch";
     scan_view: View = View::Plain, "view in which losses are measured";
-    tap: Tapped = Tapped::Auto, "what plug-ins see: unmixed first views (a backward pass more), or mixed samples; auto: mixed for pictures";
+    tap: Tapped = Tapped::Auto, "what plug-ins see: unmixed (first views; an extra backward pass) or mixed samples; auto: mixed for images, else unmixed";
 }
 
 impl Settings {
@@ -96,7 +96,7 @@ impl Host for DivideMix {
         let Settings { scan_view, recent_losses, tau, .. } = self.settings;
         let peers = &mut self.divided.peers;
         // Both before any update.
-        (0..2).try_for_each(|net| peers.judge_losses(net, context, scan_view, recent_losses))?;
+        (0..2).try_for_each(|net| peers.assess_losses(net, context, scan_view, recent_losses))?;
         let is_clean = peers.clean.each_ref().map(|w| w.iter().map(|&w| f64::from(w) > tau).collect());
         self.divided.plan(context, &is_clean, [View::Weak, View::Weak])
     }

@@ -14,7 +14,7 @@ use super::prelude::*;
 /// The card.
 pub const CARD: Card = Card {
     id: "dmlp-dividemix",
-    about: "labels purified by closed form and 1,000 true labels that it is told, then DivideMix",
+    about: "labels corrected in closed form with the help of 1,000 true labels, then DivideMix",
     paper: "Tu et al., CVPR 2023",
     provenance: Provenance::PaperAndCode,
     nets: 2,

@@ -15,7 +15,7 @@ use crate::kit::loss;
 /// The card.
 pub const CARD: Card = Card {
     id: "dmlp-naive",
-    about: "labels purified by closed form and 1,000 true labels that it is told, then cross-entropy",
+    about: "labels corrected in closed form with the help of 1,000 true labels, then cross-entropy",
     paper: "Tu et al., CVPR 2023",
     provenance: Provenance::PaperAndCode,
     nets: 1,

@@ -36,14 +36,14 @@ settings! {
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
     warm_up: WarmUp = WarmUp::default(), "epochs before labels are corrected, or their share; auto: 0.2 up to 32 classes, else 0.5";
     warm_up_batch: usize = 64, "samples per batch in warm-up; 0: as `batch`";
-    warm_up_mix: bool = true, "whether warm-up has MixUp";
+    warm_up_mix: bool = true, "whether warm-up uses MixUp";
     alpha: f64 = 1.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
-    a: f64 = 0.05 => positive, "temperature of softened labels: smaller is nearer to one-hot";
+    a: f64 = 0.05 => positive, "temperature of softened labels: smaller is closer to one-hot";
     lambda_h: f64 = 0.4 => not_negative, "weight of the mean entropy of predictions";
-    known_above: f64 = 0.9 => share, "probability of a wrong label of a known class above which it is replaced";
-    slack: f64 = 0.0 => not_negative, "how far outside (0, 1) the mode of a component may lie that is believed; authors' code: 0.1";
-    view: View = View::Weak, "how samples are shown in training";
-    scan_view: View = View::Plain, "view in which samples are judged";
+    known_above: f64 = 0.9 => share, "a label is replaced if the probability that it is wrong, with a known true class, is above this";
+    slack: f64 = 0.0 => not_negative, "how far outside (0, 1) the mode of a usable component may lie; authors' code: 0.1";
+    view: View = View::Weak, "view used in training";
+    scan_view: View = View::Plain, "view in which samples are assessed";
 }
 
 impl Settings {
@@ -110,8 +110,8 @@ impl Dsos {
                 soften(self.labels[i], worth, self.settings.a, row);
             }
         }
-        context.ledger.set_targets(ledger::Samples::All, &rows)?;
-        context.ledger.set_clean(ledger::Samples::All, &clean)?;
+        context.ledger.set_targets(ledger::SampleIndices::All, &rows)?;
+        context.ledger.set_clean(ledger::SampleIndices::All, &clean)?;
         let unknown = self.worth.iter().filter(|&&worth| worth < 0.5).count();
         Ok([replaced, unknown].map(|count| count as f64 / clean.len().max(1) as f64))
     }

@@ -1,4 +1,4 @@
-//! JoCoR (Wei et al., CVPR 2020): two networks, one loss; samples on which both are right and agree are easy.
+//! JoCoR (Wei et al., CVPR 2020): two networks, one loss; samples on which both are right and agree have a small loss.
 //!
 //! $\ell_i = (1 - \lambda) (-\log p_{i \tilde y_i} - \log q_{i \tilde y_i}) + \lambda (\mathrm{KL}(p_i \| q_i) + \mathrm{KL}(q_i \| p_i))$,
 //! gradients through both arguments of both terms; $L$ is the mean of the $\lfloor (1 - R) B \rfloor$ smallest
@@ -30,14 +30,14 @@ pub const CARD: Card = Card {
 
 settings! {
     /// Settings of the method.
-    Settings over easy: SmallLossSettings;
+    Settings over small_loss: SmallLossSettings;
     lambda: f64 = 0.65 => below_1, "weight of agreement between the networks, from 0 (none) to below 1";
 }
 
 impl Settings {
     /// The settings, tuned to the noise if that is asked for, if all are in range.
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
-        if let Some(noise) = facts.noise_for(self.easy.protocol) {
+        if let Some(noise) = facts.noise_for(self.small_loss.protocol) {
             let is_heavy = matches!(noise, KnownNoise::Symmetric(0.65..));
             self.lambda = match (facts.classes <= FEW_CLASSES, is_heavy) {
                 (true, false) => 0.9,
@@ -45,7 +45,7 @@ impl Settings {
                 (false, _) => 0.85,
             };
         }
-        self.easy = self.easy.checked(facts)?;
+        self.small_loss = self.small_loss.checked(facts)?;
         self.check()?;
         Ok(self)
     }
@@ -65,9 +65,9 @@ impl JoCoR {
 
 impl Host for JoCoR {
     fn plan(&mut self, context: &mut HostContext) -> Result<Plan> {
-        let easy = &self.settings.easy;
-        let mut plan = Plan::new(vec![small_loss::together(self.batch, easy.view)]);
-        self.forget.decide(easy, context, &mut plan)?;
+        let shared = &self.settings.small_loss;
+        let mut plan = Plan::new(vec![small_loss::together(self.batch, shared.view)]);
+        self.forget.decide(shared, context, &mut plan)?;
         Ok(plan)
     }
 

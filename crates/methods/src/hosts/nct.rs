@@ -1,4 +1,4 @@
-//! NCT, nested co-teaching (Chen et al., CVPR workshops 2021 and TNNLS 2022): compressed features, then an exchange of easy samples.
+//! NCT, nested co-teaching (Chen et al., CVPR workshops 2021 and TNNLS 2022): compressed features, then an exchange of small-loss samples.
 //!
 //! **Alone**, cross-entropy on the first $k$ channels, $P(k) \propto e^{-(k/\sigma)^2}$, one $k$ per batch ([`crate::kit::nested`]).
 //! **Together**, norms frozen: each network scores half of a batch by its first $K$ channels, and learns what its peer kept of the other
@@ -41,7 +41,7 @@ settings! {
     rate: Rate = Rate::Estimate, Rate::MEANING;
     alone: Milestone = Milestone::Share(0.5) => milestone, "epochs in which each network learns by itself, or their share of all epochs";
     sigma: f64 = 0.0 => not_negative, "scale of the widths drawn, in channels: larger keeps more; 0: by the number of classes";
-    view: View = View::Weak, "how samples are shown in training: plain, weak, strong, ...";
+    view: View = View::Weak, "view used in training: plain, weak, strong, ...";
     masked_tap: bool = false, "whether plug-ins see only the channels that reach the classifier";
 }
 
@@ -131,7 +131,7 @@ impl Host for Nct {
 
     fn widths(&mut self, context: &mut HostContext) -> Result<Vec<Option<usize>>> {
         let choose = |net| {
-            let (scan, given) = context.look_at_held_out(net)?;
+            let (scan, given) = context.scan_held_out(net)?;
             let right = right_by_width(&scan.features, given, &context.networks.net(net).classifier()?)?;
             Ok(Some(choose_width(&right, given.len())))
         };

@@ -36,8 +36,8 @@ settings! {
     /// Settings of the method.
     Settings over semi: SemiSettings;
     rho: f64 = 0.2 => positive_share, "share of the samples that may represent their classes";
-    votes: usize = 50 => at_least_1, "how many of the nearest representations vote, at most half of what a class has on average";
-    top: usize = 5 => at_least_1, "views are alike if their so many strongest features are the same";
+    votes: usize = 50 => at_least_1, "how many of the nearest representatives vote; at most half of a class's average number";
+    top: usize = 5 => at_least_1, "views are alike if this many strongest features are the same";
     rank_temperature: f64 = 0.1 => positive, "temperature of the rank contrast";
     lambda_r: f64 = 1.0 => not_negative, "weight of the rank contrast";
 }

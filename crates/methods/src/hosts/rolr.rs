@@ -1,7 +1,7 @@
 //! RoLR (Chen et al., AAAI 2023): robust label refurbishment, the paper's default host.
 //!
-//! $t_i = w_i\, e(\tilde y_i) + (1 - w_i)\, q_i$, $w_i$ the peer's word on whether the label is clean, $q_i$ what both networks guess;
-//! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. Most of it is in `hosts/refurbished.rs`.
+//! $t_i = w_i\, e(\tilde y_i) + (1 - w_i)\, q_i$, $w_i$ the peer's probability that the label is clean, $q_i$ what both networks guess;
+//! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. Most of it is in `hosts/parts/refurbishing.rs`.
 //! Both networks judge before any update; b is trained first, with a's $w$, then a with b's.
 //!
 //! Equations, settings and departures: docs/book/src/methods/rolr.md.

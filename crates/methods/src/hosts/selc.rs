@@ -2,7 +2,7 @@
 //!
 //! After $T_e$ epochs of cross-entropy $t_i \leftarrow a\, t_i + (1 - a)\, \mathrm{sg}[p(x_i)]$ per batch, $t_i = e(\tilde y_i)$ at first,
 //! and $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x_i)_c$. The ledger keeps $t$. A run of $E$ epochs has $a^{50/E}$ for $a$ (`span`); pilot
-//! and stages are in `hosts/stages.rs`.
+//! and stages are in `hosts/parts/stages.rs`.
 //!
 //! Equations, settings and departures: docs/book/src/methods/selc.md.
 
@@ -34,10 +34,10 @@ settings! {
     Settings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
     warm_up: Milestone = Milestone::Share(0.2) => milestone, "epochs of cross-entropy before labels are corrected, or their share";
-    alpha: f64 = 0.9 => share, "share of a target that stays when it is updated";
-    span: usize = 50, "epochs that alpha is meant for: its power span/epochs is used; 0: alpha itself";
-    pilot: Milestone = Milestone::Epoch(0) => milestone, "epochs, or their share, of cross-entropy to find warm_up by, then all begins anew; 0: as set";
-    view: View = View::Weak, "how samples are shown in training: weak, plain, ...";
+    alpha: f64 = 0.9 => share, "momentum of the running mean of targets";
+    span: usize = 50, "length of the run, in epochs, that alpha is meant for: alpha^(span/epochs) is used; 0: alpha itself";
+    pilot: Milestone = Milestone::Epoch(0) => milestone, "epochs of cross-entropy (or their share) to find warm_up, after which training starts over; 0: warm_up as set";
+    view: View = View::Weak, "view used in training: weak, plain, ...";
 }
 
 impl Settings {
@@ -107,8 +107,8 @@ impl Host for Selc {
         blend(&mut targets, &said, self.keep);
         let clean: Vec<f32> = targets.chunks(classes).zip(&batch.given).map(|(t, &y)| lead(t, y)).collect();
         let believed = targets.chunks(classes).map(argmax).collect();
-        context.ledger.set_targets(ledger::Samples::These(&batch.samples), &targets)?;
-        context.ledger.set_clean(ledger::Samples::These(&batch.samples), &clean)?;
+        context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &targets)?;
+        context.ledger.set_clean(ledger::SampleIndices::These(&batch.samples), &clean)?;
         let loss = soft_cross_entropy(out.logits, context.tensor(targets));
         Ok(Objective::new(loss).with_tap(tap.believing(believed)))
     }

@@ -2,7 +2,7 @@
 //!
 //! Labelled are the $\lfloor R N / C \rfloor$ samples of every class of smallest $d_i = \mathrm{JSD}(\bar p_i, e(\tilde y_i))$, $R$ the
 //! share below a cut-off ([`crate::kit::jsd`]); then the loss of [contrasted](crate::hosts::parts::ContrastSettings) methods on strong views.
-//! Samples are divided anew before each network's phase.
+//! Samples are divided again before each network's phase.
 //!
 //! Equations, settings and departures: docs/book/src/methods/unicon.md.
 
@@ -47,7 +47,7 @@ settings! {
     Settings over contrast: ContrastSettings;
     jsd_base: Base = Base::E, "base of the logarithms in the divergence: e (authors' code) or 2";
     d_mu: f64 = 0.7 => not_negative, "mean divergence above which the cut-off is lowered; natural logarithms never reach 0.7";
-    tau: f64 = 5.0, "lowered by this part of the way to the smallest: 1 / tau";
+    tau: f64 = 5.0, "the cut-off is lowered by 1 / tau of the way to the smallest divergence";
 }
 
 impl Settings {
@@ -94,7 +94,7 @@ impl Unicon {
         let w: Vec<f32> = d.iter().map(|&d| if d < 0.5 { 1.0 } else { (1.0 - d) as f32 }).collect();
         let division = divide(&is_clean, &clean, classes, [batch, unlabelled]);
         divided.peers.clean = [w.clone(), w];
-        context.ledger.set_clean(ledger::Samples::All, &clean)?;
+        context.ledger.set_clean(ledger::SampleIndices::All, &clean)?;
         plan.notes.insert("below the cut-off".into(), share);
         note(plan, net, &division, d.len());
         let mut phase = divided.phase(net, division, unlabelled, &self.shared.views);

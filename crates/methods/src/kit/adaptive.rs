@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// Who is clean.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Rule {
+pub struct AdaptiveSettings {
     /// Whether confident predictions replace labels.
     pub relabel: bool,
     /// Confidence above which they do.
@@ -39,7 +39,7 @@ pub struct Rule {
     pub ceiling: usize,
 }
 
-impl Default for Rule {
+impl Default for AdaptiveSettings {
     fn default() -> Self {
         let fewest = [Group::G1, Group::G2, Group::G3, Group::G4].map(Group::fewest_neighbours);
         Self { relabel: true, gamma_r: 0.9, gamma_e: 0.5, theta_s: 1.0, fewest, ceiling: 200 }
@@ -74,15 +74,15 @@ impl Selection {
     }
 }
 
-impl Rule {
+impl AdaptiveSettings {
     /// What each setting means.
     pub const MEANINGS: &'static [Meaning] = &[
         ("relabel", "whether confident predictions replace labels"),
         ("gamma_r", "confidence above which they do"),
         ("gamma_e", "posterior above which a confident sample is clean"),
-        ("theta_s", "share of the winner's vote that the label of a clean sample has"),
-        ("fewest", "least number of neighbours asked, by group, the most confident first"),
-        ("ceiling", "most neighbours asked"),
+        ("theta_s", "a sample is clean if its label has at least this share of the winner's vote"),
+        ("fewest", "least number of neighbours that vote, by group, the most confident first"),
+        ("ceiling", "largest number of neighbours that vote"),
     ];
 
     /// Refuses settings out of range.

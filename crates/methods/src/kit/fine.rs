@@ -118,7 +118,7 @@ fn leading(mut matrix: Vec<f64>, dim: usize) -> Vec<f64> {
     u
 }
 
-/// In four interleaved chains, which the compiler can phase into vectors.
+/// In four interleaved chains, which the compiler can vectorise.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a, a_rest) = a.as_chunks::<4>();
     let (b, b_rest) = b.as_chunks::<4>();

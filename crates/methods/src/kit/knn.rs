@@ -245,7 +245,7 @@ impl Nearest {
                 let first = first + (run * RUN) as u32;
                 for (index, &similarity) in (first..).zip(values) {
                     if similarity > self.limit {
-                        // Adding 0 phases -0 into 0, which it equals.
+                        // Adding 0 turns -0 into 0, which it equals.
                         self.candidates.push(Neighbour { index, similarity: similarity + 0.0 });
                     }
                 }

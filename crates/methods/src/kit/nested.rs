@@ -1,6 +1,6 @@
 //! Nested dropout: features whose channels are ordered by importance (NCT).
 //!
-//! In training only the first $k$ of $D$ channels reach the classifier, $k$ drawn anew for every batch,
+//! In training only the first $k$ of $D$ channels reach the classifier, $k$ drawn again for every batch,
 //!
 //! $$ P(k) \propto e^{-(k / \sigma)^2}, \qquad k = 1, \dots, D, $$
 //!

@@ -29,7 +29,7 @@ pub(super) fn count(what: &'static str, values: &[f32], dim: usize) -> Result<us
         format!("{} values cannot be rows of {dim}: hand over whole rows", values.len())
     } else if let Some(at) = values.iter().position(|x| !x.is_finite()) {
         let (sample, place) = (at / dim, at % dim);
-        format!("sample {sample} has {} at place {place}: look for divergence in training", values[at])
+        format!("sample {sample} has {} at place {place}: training may have diverged", values[at])
     } else {
         return Ok(values.len() / dim);
     };
@@ -41,7 +41,7 @@ pub(super) fn check_labels(what: &'static str, labels: &[u32], samples: usize, c
     let problem = if labels.len() != samples {
         format!("{} labels for {samples} samples: every sample needs one", labels.len())
     } else if let Some(at) = labels.iter().position(|&label| label as usize >= classes) {
-        format!("label {} of sample {at} names no class: there are {classes}", labels[at])
+        format!("label {} of sample {at} is not a class: there are {classes}", labels[at])
     } else {
         return Ok(());
     };
@@ -53,7 +53,7 @@ pub(super) fn wide<T: Copy + Into<f64>>(what: &'static str, values: &[T]) -> Res
     let wide: Vec<f64> = values.iter().map(|&x| x.into()).collect();
     match wide.iter().position(|x| !x.is_finite()) {
         Some(at) => {
-            let problem = format!("sample {at} has {}: look for divergence in training", wide[at]);
+            let problem = format!("sample {at} has {}: training may have diverged", wide[at]);
             Err(Error::Samples { what, problem })
         }
         None => Ok(wide),

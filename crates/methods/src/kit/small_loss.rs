@@ -1,4 +1,4 @@
-//! Samples that a network finds easy: those of small loss.
+//! Small-loss selection: samples that a network finds easy.
 //!
 //! Networks learn clean labels before wrong ones, so of a batch of $B$ the $n = \lfloor (1 - R) B \rfloor$ samples of smallest loss are
 //! kept, $R$ being the share to forget (Co-teaching, JoCoR, NCT). $R$ grows from 0, because an untrained network finds nothing easy:

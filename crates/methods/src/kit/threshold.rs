@@ -54,7 +54,7 @@ impl Set {
         set.ok_or_else(|| Error::Checkpoint {
             origin: "of the training method".into(),
             problem: format!(
-                "there is no set of samples number {number}: it was saved by another version; begin anew"
+                "there is no set of samples number {number}: it was saved by another version; start over"
             ),
         })
     }
@@ -62,7 +62,7 @@ impl Set {
 
 /// When labels are corrected.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rule {
+pub struct CorrectionRule {
     /// $m$: how far above its threshold a corrected sample lies.
     pub margin: f32,
     /// $c$: confidence that is enough for any sample.
@@ -71,7 +71,7 @@ pub struct Rule {
 
 /// What is known of every sample in one view.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct ViewRecord {
     /// $p_v(\tilde y)$.
     pub own: Vec<f32>,
     /// $\max_c p_v$.
@@ -80,7 +80,7 @@ pub struct Seen {
     pub threshold: Vec<f32>,
 }
 
-impl Seen {
+impl ViewRecord {
     fn trusts(&self, i: usize) -> bool {
         self.own[i] > self.threshold[i]
     }
@@ -96,7 +96,7 @@ impl Seen {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Thresholds {
     /// In the weak and in the strong view.
-    pub seen: [Seen; 2],
+    pub seen: [ViewRecord; 2],
     /// $\max_c \bar p_c$.
     pub most: Vec<f32>,
     /// $\arg\max_c \bar p_c$, the first of equals.
@@ -111,7 +111,7 @@ impl Thresholds {
     /// For samples of which nothing was seen; `start` is every $t_v$.
     pub fn new(samples: usize, start: f32) -> Self {
         let zeros = vec![0.0; samples];
-        let seen = Seen { own: zeros.clone(), most: zeros.clone(), threshold: vec![start; samples] };
+        let seen = ViewRecord { own: zeros.clone(), most: zeros.clone(), threshold: vec![start; samples] };
         let sets = vec![Set::Left; samples];
         let guess = vec![0; samples];
         Self { seen: [seen.clone(), seen], most: zeros, corrected: guess.clone(), guess, sets }
@@ -134,7 +134,7 @@ impl Thresholds {
     }
 
     /// Sorts samples by what was seen of them.
-    pub fn judge(&mut self, rule: Rule) {
+    pub fn judge(&mut self, rule: CorrectionRule) {
         self.corrected.clone_from(&self.guess);
         for i in 0..self.sets.len() {
             let threshold = self.seen.iter().map(|seen| seen.threshold[i]).sum::<f32>() / 2.0;
@@ -150,7 +150,7 @@ impl Thresholds {
 
     /// Moves the thresholds, of which `keep` $= k$ stays; after [`judge`](Self::judge).
     pub fn advance(&mut self, keep: f32) {
-        for Seen { most, threshold, .. } in &mut self.seen {
+        for ViewRecord { most, threshold, .. } in &mut self.seen {
             super::target::blend(threshold, most, keep);
         }
     }
@@ -195,7 +195,7 @@ impl Thresholds {
     /// Everything, in a form that can be saved.
     pub fn save(&self) -> State {
         let mut state = State::default();
-        for (v, Seen { own, most, threshold }) in self.seen.iter().enumerate() {
+        for (v, ViewRecord { own, most, threshold }) in self.seen.iter().enumerate() {
             for (name, values) in [("own", own), ("most", most), ("threshold", threshold)] {
                 state.floats.insert(format!("{name}{v}"), values.clone());
             }
@@ -209,8 +209,8 @@ impl Thresholds {
 
     /// What was saved.
     pub fn restore(mut state: State) -> Result<Self> {
-        let mut seen = |v: usize| -> Result<Seen> {
-            Ok(Seen {
+        let mut seen = |v: usize| -> Result<ViewRecord> {
+            Ok(ViewRecord {
                 own: state.take_floats(&format!("own{v}"))?,
                 most: state.take_floats(&format!("most{v}"))?,
                 threshold: state.take_floats(&format!("threshold{v}"))?,

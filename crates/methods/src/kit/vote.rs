@@ -17,7 +17,7 @@ const WHAT: &str = "confidence vote";
 
 /// What the representations say of every sample.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct VoteResult {
     /// $v$.
     pub votes: Votes,
     /// Whether each given label wins its vote.
@@ -70,7 +70,7 @@ pub fn confidence_vote(
     labels: &[u32],
     pool: &[Vec<usize>],
     k: usize,
-) -> Result<Verdict> {
+) -> Result<VoteResult> {
     let (samples, classes) = (count(WHAT, z, dim)?, pool.len());
     check_labels(WHAT, labels, samples, classes)?;
     let mut members: Vec<(usize, u32)> =
@@ -82,7 +82,7 @@ pub fn confidence_vote(
     }
     if members.is_empty() {
         let votes = Votes { classes, values: vec![0.0; samples * classes], neighbours: vec![0; samples] };
-        return Ok(Verdict { votes, clean: vec![false; samples], weights: vec![0.0; samples] });
+        return Ok(VoteResult { votes, clean: vec![false; samples], weights: vec![0.0; samples] });
     }
     let bank: Vec<f32> =
         members.iter().flat_map(|&(sample, _)| &z[sample * dim..(sample + 1) * dim]).copied().collect();
@@ -95,5 +95,5 @@ pub fn confidence_vote(
         (largest(row) == label as usize, row[label as usize])
     };
     let (clean, weights) = labels.iter().enumerate().map(of_label).unzip();
-    Ok(Verdict { votes, clean, weights })
+    Ok(VoteResult { votes, clean, weights })
 }

@@ -28,13 +28,13 @@ pub trait Plugin: Send {
     /// What is to be added for a tap of network `net`, if anything. `batch` counts all batches of the run.
     fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>>;
 
-    /// The networks begin anew: what is known of their features is void.
+    /// The networks were reset: forget what is known of their features.
     fn forget(&mut self);
 
     /// Whether it must be told the labels that the host believes.
     fn wants_beliefs(&self) -> bool;
 
-    /// Which pairs it finds in its class tree, once it has one.
+    /// Which class pairs it acts on, once it has a class tree.
     fn pair_coverage(&self) -> Option<&PairCoverage>;
 
     /// Whether it acts while the host warms up.
@@ -46,10 +46,10 @@ pub trait Plugin: Send {
     /// Hands it the class tree.
     fn set_tree(&mut self, tree: &Taxonomy) -> Result<()>;
 
-    /// What it must know to go on after a stop, as text.
+    /// State needed to resume, as text.
     fn state(&self) -> Result<String>;
 
-    /// Takes up a state saved by [`state`](Self::state).
+    /// Restores a state saved by [`state`](Self::state).
     fn restore(&mut self, state: &str) -> Result<()>;
 }
 
@@ -66,7 +66,7 @@ pub struct PluginCard {
 
 /// All plug-ins.
 pub const PLUGINS: &[PluginCard] = &[
-    PluginCard { id: "none", about: "nothing is added: the host alone", preset: None },
+    PluginCard { id: "none", about: "no plug-in: the training method alone", preset: None },
     PluginCard { id: "negscale", about: "SNOP and DCSA", preset: Some(|settings| settings) },
     PluginCard {
         id: "no-snop",
@@ -119,7 +119,7 @@ impl PluginCard {
     pub fn pair_coverage(&self, table: &toml::Table, tree: &Tree) -> Result<Option<PairCoverage>> {
         let Some(settings) = self.settings(table)? else { return Ok(None) };
         let nothing = |why: &str| {
-            let problem = format!("it would have nothing to do. {why}; or set plugin = \"none\"");
+            let problem = format!("it would have no effect. {why}; or set plugin = \"none\"");
             Error::Settings { place: format!("of plug-in `{}`", self.id), problem }
         };
         let Some(tree) = tree.taxonomy() else {
@@ -151,12 +151,12 @@ pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<Strin
     let (but, instead) = match (card.beliefs, host.taps_without_beliefs()) {
         (Beliefs::Own, None) => return None,
         (Beliefs::Own, Some(instead)) => {
-            ("as set here hands over given labels only", format!("set {id}.{instead}"))
+            ("with these settings hands over given labels only", format!("set {id}.{instead}"))
         }
         (Beliefs::Predictions, _) => ("takes every label as given", "choose another `host`".to_owned()),
     };
     Some(format!(
-        "targets = \"refurbished\" asks for the labels that the method believes, but `{id}` {but}; {instead}, or set \
+        "targets = \"refurbished\" needs labels corrected by the method, but `{id}` {but}; {instead}, or set \
          negscale.targets = \"given\""
     ))
 }

@@ -9,11 +9,11 @@ use negscale_nets::Scan;
 /// Where the class tree comes from.
 #[derive(Debug, Clone)]
 pub enum Tree {
-    /// It is there.
+    /// Given.
     Given(Taxonomy),
-    /// It grows from the mean features of the classes after the first epoch; until then the plug-in rests.
+    /// Learnt from the mean features of the classes after the first epoch; until then the plug-in is off.
     Learnt(LearntSettings),
-    /// It has grown in this run.
+    /// Learnt in this run.
     Grown(Taxonomy),
 }
 
@@ -41,7 +41,7 @@ impl Tree {
                 let Some(empty) = empty else { return Ok(()) };
                 let name = &data.classes()[empty];
                 format!(
-                    "no sample is labelled `{name}`, so a class tree cannot be learnt; give one, or leave the class out"
+                    "no sample is labelled `{name}`, so a class tree cannot be learnt; give a tree, or remove the class"
                 )
             }
         };

@@ -1,4 +1,4 @@
-//! Everything a run needs to go on, in one block of bytes that tells whether it is whole.
+//! Everything needed to resume a run, in one block of bytes with a checksum.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -82,14 +82,18 @@ impl Contents {
 
     /// Reads the bytes of a file; `origin` names it in errors.
     pub fn decode(bytes: &[u8], origin: &str) -> Result<Self> {
-        let short = || damaged(origin, "it ends too early; the one before it will do");
+        let short =
+            || damaged(origin, "it ends too early: it is incomplete; an earlier checkpoint may be intact");
         let whole = bytes.len().checked_sub(DIGEST).ok_or_else(short)?;
         let (body, digest) = bytes.split_at(whole);
-        let body_after_magic = body
-            .strip_prefix(MAGIC)
-            .ok_or_else(|| damaged(origin, "it does not begin as a checkpoint of this version does"))?;
+        let body_after_magic = body.strip_prefix(MAGIC).ok_or_else(|| {
+            damaged(origin, "it is not a checkpoint of this version of the program; start over")
+        })?;
         if Sha256::digest(body)[..] != *digest {
-            return Err(damaged(origin, "its checksum is wrong: it was damaged; the one before it will do"));
+            return Err(damaged(
+                origin,
+                "its checksum is wrong: it is damaged; an earlier checkpoint may be intact",
+            ));
         }
         let (length, rest) = body_after_magic.split_first_chunk::<8>().ok_or_else(short)?;
         let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| short())?;

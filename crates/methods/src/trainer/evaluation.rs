@@ -11,15 +11,15 @@ use negscale_nets::{Scan, accuracy, scan};
 use negscale_records::EpochRecord;
 use std::sync::Arc;
 
-/// Clean probability from which a label counts as held to be clean, in the records of epochs.
+/// Clean probability from which a label counts as selected as clean, in the records of epochs.
 const HELD_CLEAN: f64 = 0.5;
 
 impl Trainer {
-    /// What the judging networks make of a set together, and each of them alone.
-    fn judge(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
+    /// Predictions of the evaluated networks on a set, together and each alone.
+    fn predict(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
         let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
         let look = |net| {
-            let net = self.networks.judge(net)?;
+            let net = self.networks.for_evaluation(net)?;
             Ok(Arc::new(scan(&net, loader, View::Plain, 0, false, &self.device, &self.stop)?))
         };
         let alone = (0..judges).map(look).collect::<Result<Vec<_>>>()?;
@@ -43,8 +43,8 @@ impl Trainer {
         let seen = sum(alone.iter().map(Arc::as_ref));
         let grown =
             wants_tree.then(|| self.tree.grow(&self.classes, &first, &self.train.given)).transpose()?;
-        let held_out = self.held_out.as_ref().map(|held_out| self.judge(&held_out.loader)).transpose()?;
-        let tests = self.tests.iter().map(|test| self.judge(&test.loader)).collect::<Result<Vec<_>>>()?;
+        let held_out = self.held_out.as_ref().map(|held_out| self.predict(&held_out.loader)).transpose()?;
+        let tests = self.tests.iter().map(|test| self.predict(&test.loader)).collect::<Result<Vec<_>>>()?;
 
         let mut record = EpochRecord::new(self.position.epoch as u64 + 1, 0.0, self.position.learning_rate);
         let means = self.position.sums.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64));
@@ -108,12 +108,12 @@ impl Trainer {
     /// What is predicted for the samples of the test set, or nothing without one.
     pub fn test_predictions(&self) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
         let Some(test) = self.tests.first() else { return Ok(None) };
-        Ok(Some((self.judge(&test.loader)?.0.predictions(), test.given.clone())))
+        Ok(Some((self.predict(&test.loader)?.0.predictions(), test.given.clone())))
     }
 
     /// What is predicted for the training samples, and their labels as given.
     pub fn train_predictions(&self) -> Result<(Vec<u32>, Vec<u32>)> {
-        Ok((self.judge(&self.train.loader)?.0.predictions(), self.train.given.clone()))
+        Ok((self.predict(&self.train.loader)?.0.predictions(), self.train.given.clone()))
     }
 }
 

@@ -1,12 +1,12 @@
 //! The trainer: owns loop, networks, optimisers, views, plug-ins, evaluation and checkpoints of a run; hosts only plan
-//! epochs and judge batches.
+//! epochs and compute the loss of batches.
 //!
-//! An epoch goes: the host plans, and may look again before each further phase; for every phase of the plan and every batch of
+//! An epoch: the host plans, and may replan before each further phase; for every phase of the plan and every batch of
 //! the phase the host gives a loss, plug-ins add to it, the phase's networks take a step; then the networks are run over all
 //! samples in evaluation mode, which fills the [`Ledger`] and the epoch's record.
 //!
 //! [`Trainer::save`] gives everything as bytes, at any batch; a trainer made from the same task and settings that
-//! [`Trainer::restore`]s them goes on bit for bit as the first one would have, on a CPU with the same
+//! [`Trainer::restore`]s them continues bit for bit as the first one would have, on a CPU with the same
 //! instructions (`negscale_cpu::instructions`). Results do not depend on the number of threads. Work inside a rayon pool (`rayon::scope`), so that a parallel step wakes the other threads only.
 
 /// The context of a trainer; a macro, because a method would borrow all of it.
@@ -50,7 +50,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::Ledger;
-use negscale_audit::{Latent, NoiseEstimate, Verdict};
+use negscale_audit::{HiddenLabelModel, NoiseEstimate, Verdict};
 use negscale_nets::model::{Model, Preparation};
 use negscale_nets::optim::Optimiser;
 use negscale_records::EpochRecord;
@@ -70,7 +70,7 @@ struct Position {
     plan: Option<Plan>,
     phase: usize,
     batch: usize,
-    /// Batches since training began.
+    /// Batches since the start of training.
     batches: u64,
     /// Sum and count of every term of the loss in this epoch.
     sums: BTreeMap<String, (f64, u64)>,
@@ -83,7 +83,7 @@ struct Position {
     changes: Changes,
 }
 
-/// What is going on, for whoever watches.
+/// Progress of an epoch, for callbacks.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
     /// The epoch, from 0.
@@ -100,7 +100,7 @@ pub struct Progress<'a> {
 
 /// How a call of [`Trainer::epoch`] ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum EpochEnd {
     /// The epoch is over.
     Finished(Box<EpochRecord>),
     /// It was asked to stop.
@@ -118,7 +118,7 @@ pub struct Trainer {
     tree: Tree,
     networks: Networks,
     train: Shown,
-    /// Samples of `train` whose true labels the method is handed, with these.
+    /// Samples of `train` whose true labels the method is given, with these.
     truths: Vec<(u32, u32)>,
     held_out: Option<Shown>,
     tests: Vec<Shown>,
@@ -130,7 +130,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A run at its begin.
+    /// A run at its start.
     pub fn new(task: Task, settings: TrainSettings) -> Result<Self> {
         let settings = settings.checked()?;
         let card = hosts::card(&settings.host)?;
@@ -216,7 +216,7 @@ impl Trainer {
         self.position.epoch >= self.settings.epochs
     }
 
-    /// Batches since training began.
+    /// Batches since the start of training.
     pub fn batches_done(&self) -> u64 {
         self.position.batches
     }
@@ -231,12 +231,12 @@ impl Trainer {
         self.tree.taxonomy()
     }
 
-    /// What the plug-in finds to do in the class tree, if there are both by now.
+    /// Which class pairs the plug-in acts on, if there are a plug-in and a class tree by now.
     pub fn pair_coverage(&self) -> Option<&PairCoverage> {
         self.plugin.as_ref()?.pair_coverage()
     }
 
-    /// How many true labels the method was handed: none but for those that cannot do without.
+    /// How many true labels the method was given: none, except for methods that need them.
     pub fn true_labels(&self) -> usize {
         self.truths.len()
     }
@@ -247,7 +247,7 @@ impl Trainer {
     }
 
     /// Runs the rest of the epoch, calling `watch` after every batch.
-    pub fn epoch(&mut self, mut watch: impl FnMut(Progress)) -> Result<Outcome> {
+    pub fn epoch(&mut self, mut watch: impl FnMut(Progress)) -> Result<EpochEnd> {
         let begun = Instant::now();
         let before = self.position.seconds;
         if self.position.plan.is_none() {
@@ -256,7 +256,7 @@ impl Trainer {
                 Err(Error::Interrupted) => {
                     // A plan that was not finished is made again, from the same state.
                     self.host.restore(kept)?;
-                    return Ok(Outcome::Stopped);
+                    return Ok(EpochEnd::Stopped);
                 }
                 other => self.begin(other?)?,
             }
@@ -272,13 +272,13 @@ impl Trainer {
         }
         let record = if over { self.evaluate(&plan) } else { Err(Error::Interrupted) };
         match record {
-            Err(Error::Interrupted) => Ok(Outcome::Stopped),
+            Err(Error::Interrupted) => Ok(EpochEnd::Stopped),
             record => {
                 let mut record = record?;
                 record.seconds = before + begun.elapsed().as_secs_f64();
                 let Position { epoch, batches, learning_rate, .. } = self.position;
                 self.position = Position { epoch: epoch + 1, batches, learning_rate, ..Position::default() };
-                Ok(Outcome::Finished(Box::new(record)))
+                Ok(EpochEnd::Finished(Box::new(record)))
             }
         }
     }
@@ -289,7 +289,7 @@ impl Trainer {
         Ok(plan)
     }
 
-    /// Lets the host look again at the phase that is to begin.
+    /// Lets the host replan the phase that comes next.
     fn replan(&mut self, plan: &mut Plan) -> Result<()> {
         let Position { phase, batch, .. } = self.position;
         if phase == 0 || batch > 0 {
@@ -329,8 +329,9 @@ impl Trainer {
             return Ok((ledger.verdicts(&self.settings.verdict)?, None));
         };
         let (given, classes) = (ledger.given(), ledger.classes());
-        let counting = Latent::fit(predictions, given, classes, negscale_audit::COUNTING)?;
-        let ranking = counting.with_exponent_from(predictions, negscale_audit::RANKING)?;
+        let counting =
+            HiddenLabelModel::fit(predictions, given, classes, negscale_audit::MIN_EXPONENT_COUNTING)?;
+        let ranking = counting.with_exponent_from(predictions, negscale_audit::MIN_EXPONENT_RANKING)?;
         let verdicts = ledger.verdicts_by(&ranking, &self.settings.verdict)?;
         Ok((verdicts, Some(NoiseEstimate::new(predictions, given, classes, &counting)?)))
     }
@@ -338,7 +339,8 @@ impl Trainer {
     /// The trained model; `about` is text for people.
     pub fn model(&self, about: BTreeMap<String, String>) -> Result<Model> {
         let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
-        let nets = (0..judges).map(|net| Ok(self.networks.judge(net)?.valid())).collect::<Result<_>>()?;
+        let nets =
+            (0..judges).map(|net| Ok(self.networks.for_evaluation(net)?.valid())).collect::<Result<_>>()?;
         Ok(Model::new(nets, self.classes.clone(), self.preparation.clone(), about)?)
     }
 }

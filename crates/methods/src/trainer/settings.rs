@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use negscale_audit::VerdictSettings;
 use negscale_audit::ledger::RECENT_EPOCHS;
 use negscale_nets::NetSpec;
-use negscale_nets::optim::Rule;
+use negscale_nets::optim::OptimiserSettings;
 use negscale_nets::schedule::Schedule;
 
 /// What is trained, and how.
@@ -31,12 +31,12 @@ pub struct TrainSettings {
     /// Samples per batch, at least 1.
     pub batch: usize,
     /// The optimiser.
-    pub optimiser: Rule,
-    /// How its learning rate goes.
+    pub optimiser: OptimiserSettings,
+    /// Schedule of its learning rate.
     pub schedule: Schedule,
     /// Seed of weights, order, views and all else that is drawn in training.
     pub seed: u64,
-    /// Share of the samples that is held out, with labels as given, to choose an epoch by; 0 for none.
+    /// Share of the samples held out, with labels as given, to select the best epoch; 0 for none.
     pub validation: f64,
     /// Threads that make batches; 0 for as many as there are cores.
     pub threads: usize,
@@ -48,15 +48,15 @@ pub struct TrainSettings {
     pub verdict: VerdictSettings,
     /// Whether the similarity of all pairs of training samples is recorded after every epoch.
     pub similarity: bool,
-    /// Samples whose similarity is looked at before and after a step; 0 for none. Changes no result.
+    /// Number of samples whose similarity is measured before and after a step; 0 for none. Changes no result.
     pub probe: usize,
-    /// Steps of an epoch that are looked at like this.
+    /// Steps of an epoch that are measured like this.
     pub probe_steps: usize,
 }
 
 /// Time and memory of a probe grow with the square of its samples.
 const LARGEST_PROBE: usize = 4096;
-/// Steps of an epoch that a probe looks at unless told otherwise.
+/// Steps of an epoch that a probe measures by default.
 const PROBE_STEPS: usize = 10;
 
 impl TrainSettings {
@@ -101,16 +101,20 @@ impl TrainSettings {
             return range("batch", "0".into(), "must be at least 1");
         }
         if !(0.0..=0.5).contains(&self.validation) {
-            return range("validation", self.validation.to_string(), "a share of the samples from 0 to 0.5");
+            return range(
+                "validation",
+                self.validation.to_string(),
+                "must be a share of the samples from 0 to 0.5",
+            );
         }
         if self.recent == 0 {
             return range("recent", "0".into(), "must be at least 1");
         }
         if self.probe == 1 || self.probe > LARGEST_PROBE {
-            return range("probe", self.probe.to_string(), "0 for none, or 2 to 4096 samples");
+            return range("probe", self.probe.to_string(), "must be 0 for none, or from 2 to 4096 samples");
         }
         if self.probe_steps == 0 {
-            return range("probe_steps", "0".into(), "must be at least 1; to look at no step, set probe = 0");
+            return range("probe_steps", "0".into(), "must be at least 1; to measure no step, set probe = 0");
         }
         Ok(Self { optimiser: self.optimiser.checked()?, schedule: self.schedule.checked()?, ..self })
     }

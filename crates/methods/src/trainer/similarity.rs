@@ -1,4 +1,4 @@
-//! What is recorded about the similarity of samples while training: is dissimilarity invariant under label noise?
+//! Similarity of samples, recorded while training: is dissimilarity invariant under label noise?
 //!
 //! Setting `similarity`: after every epoch, mean cosine over all pairs of training samples, by the features of the first network
 //! ([`negscale_similarity::similarity`](mod@negscale_similarity::similarity)).
@@ -80,7 +80,7 @@ pub(super) fn record_similarity(
 /// Changes per step in this epoch so far: part of where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Changes {
-    /// Steps that were looked at.
+    /// Steps that were measured.
     steps: usize,
     /// Sum and number of the steps' means, by key.
     sums: BTreeMap<String, (f64, u64)>,
@@ -97,7 +97,7 @@ impl Changes {
     }
 }
 
-/// Some fixed samples that are looked at around a step.
+/// Some fixed samples that are measured before and after a step.
 pub(super) struct Probe {
     shown: Shown,
     steps: usize,
@@ -135,7 +135,7 @@ impl Probe {
         self
     }
 
-    /// Whether the next step is to be looked at.
+    /// Whether the next step is to be measured.
     pub fn wants(&self, changes: &Changes) -> bool {
         changes.steps < self.steps
     }

@@ -1,4 +1,4 @@
-//! Stages of a run: where the schedule stands, and what begins anew.
+//! Stages of a run: where the schedule stands, and what is reset.
 
 use super::similarity::Probe;
 use super::{TrainSettings, Trainer};
@@ -10,7 +10,7 @@ use negscale_nets::optim::{Optimiser, Pace};
 use negscale_nets::schedule::Moment;
 use negscale_nets::{Input, Network};
 
-/// Networks that have learnt nothing, as a stage draws them.
+/// Untrained networks, as a stage draws them.
 pub(super) fn networks(
     settings: &TrainSettings,
     input: Input,
@@ -24,8 +24,8 @@ pub(super) fn networks(
 }
 
 impl Trainer {
-    /// Takes up a plan. What begins anew does so now: a run that is stopped in this epoch goes on with the plan and does not
-    /// begin anew once more.
+    /// Starts a plan. What it resets is reset now: a run that is stopped in this epoch resumes with the plan and does not
+    /// reset once more.
     pub(super) fn begin(&mut self, plan: Plan) -> Result<()> {
         if plan.reset != Reset::Nothing {
             let nets = match plan.reset {

@@ -1,4 +1,4 @@
-//! Saving a run and going on with it.
+//! Saving and resuming a run.
 
 use super::checkpoint::Contents;
 use super::similarity::Probe;
@@ -27,16 +27,16 @@ fn below<T>(map: &mut BTreeMap<String, T>, prefix: &str) -> BTreeMap<String, T> 
 }
 
 fn save_optimiser(contents: &mut Contents, name: &str, optimiser: &optim::Optimiser) -> Result<()> {
-    let optim::State { rule, pace, arrays, counters } = optimiser.state()?;
+    let optim::OptimiserState { rule, pace, arrays, counters } = optimiser.state()?;
     contents.put(name, &Paces { rule, pace, counters })?;
     contents.floats.extend(arrays.into_iter().map(|(array, values)| (format!("{name}/{array}"), values)));
     Ok(())
 }
 
-fn take_optimiser(contents: &mut Contents, name: &str) -> Result<optim::State> {
+fn take_optimiser(contents: &mut Contents, name: &str) -> Result<optim::OptimiserState> {
     let Paces { rule, pace, counters } = contents.get(name)?;
     let arrays = below(&mut contents.floats, &format!("{name}/"));
-    Ok(optim::State { rule, pace, arrays, counters })
+    Ok(optim::OptimiserState { rule, pace, arrays, counters })
 }
 
 fn save_ledger(contents: &mut Contents, name: &str, shown: &Shown) -> Result<()> {
@@ -59,7 +59,7 @@ fn restore_ledger(contents: &mut Contents, name: &str, shown: &mut Shown) -> Res
 }
 
 impl Trainer {
-    /// Everything that this run needs to go on, in a form that tells whether it is whole. `stamp` names the run: the same must be
+    /// Everything needed to resume this run, with a checksum. `stamp` names the run: the same must be
     /// given to [`restore`](Self::restore).
     pub fn save(&self, stamp: &str) -> Result<Vec<u8>> {
         let mut contents = Contents::default();
@@ -91,7 +91,7 @@ impl Trainer {
         contents.encode()
     }
 
-    /// Goes on where a run of the same task and settings was saved; `origin` names the bytes in errors. After an error the
+    /// Resumes where a run of the same task and settings was saved; `origin` names the bytes in errors. After an error the
     /// trainer may be half restored and must not be used.
     pub fn restore(&mut self, bytes: &[u8], stamp: &str, origin: &str) -> Result<()> {
         let mut contents = Contents::decode(bytes, origin)?;

@@ -1,11 +1,11 @@
-//! What is to be learnt, and the sets it is learnt from and judged by.
+//! The task: training data, test data, and how items are prepared.
 
 use super::settings::TrainSettings;
 use crate::host::Beliefs;
 use crate::plugins::Tree;
 use crate::{Error, Result};
 use burn::tensor::Tensor;
-use negscale_audit::ledger::{Ledger, Samples};
+use negscale_audit::ledger::{Ledger, SampleIndices};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::{Dataset, Loader, LoaderSettings, NoiseSpec};
 use negscale_nets::model::Preparation;
@@ -13,12 +13,12 @@ use negscale_nets::{Scan, accuracy, values};
 use negscale_records::EpochRecord;
 use std::sync::Arc;
 
-/// What is to be learnt.
+/// The training task.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// Samples with labels as given, wrong ones among them; the truth only where it is known, and only for judging.
+    /// Training samples with given labels, some of them wrong; true labels only where known, and only for evaluation.
     pub train: Dataset,
-    /// To be judged by.
+    /// Test set.
     pub test: Option<Dataset>,
     /// A second test set.
     pub second_test: Option<Dataset>,
@@ -26,11 +26,11 @@ pub struct Task {
     pub preparation: Preparation,
     /// The class tree of the plug-in.
     pub tree: Tree,
-    /// The noise that was laid over the data.
+    /// The noise that was added to the data.
     pub noise: NoiseSpec,
 }
 
-/// What the judging networks say of a set.
+/// Logits of the evaluated networks on a set.
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a> {
     /// The sum of their logits.
@@ -100,9 +100,9 @@ impl Shown {
     /// count only until it is over.
     pub fn enter(&mut self, look: Look, epoch: usize, warming_up: bool, beliefs: Beliefs) -> Result<()> {
         self.ledger.begin_epoch(epoch as u64)?;
-        self.ledger.record_losses(Samples::All, &look.together.losses(&self.given))?;
+        self.ledger.record_losses(SampleIndices::All, &look.together.losses(&self.given))?;
         if beliefs == Beliefs::Predictions {
-            self.ledger.set_targets(Samples::All, &look.together.probabilities())?;
+            self.ledger.set_targets(SampleIndices::All, &look.together.probabilities())?;
         }
         Ok(self.ledger.record_predictions(&look.mean_probabilities(), warming_up)?)
     }
@@ -153,7 +153,7 @@ pub(super) fn divide(data: Dataset, share: f64, seed: u64) -> Result<(Numbered, 
     Ok((part(train)?, Some(part(order)?)))
 }
 
-/// Draws samples whose true labels a method is handed: so many, ascending, with these labels.
+/// Draws the samples whose true labels a method is given: this many, ascending, with their true labels.
 pub(super) fn draw_truths(
     truth: Option<&[u32]>,
     asked: usize,
@@ -165,8 +165,8 @@ pub(super) fn draw_truths(
     }
     let Some(truth) = truth else {
         let problem = format!(
-            "it must be told {asked} true labels, but none are known of this data: give data with a column of true labels, \
-             lay `noise` over labels that are right, or choose another `host`"
+            "it needs {asked} true labels, but this data has none: give data with a column of true labels, \
+             add `noise` to labels that are right, or choose another `host`"
         );
         return Err(Error::Settings { place: format!("of `{host}`"), problem });
     };

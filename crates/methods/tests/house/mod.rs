@@ -6,9 +6,9 @@ use negscale_data::draw::{Draw, Purpose};
 use negscale_data::known;
 use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
 use negscale_methods::host::{Kind, KnownNoise};
-use negscale_methods::trainer::{Outcome, Task, TrainSettings, Trainer, Tree};
+use negscale_methods::trainer::{EpochEnd, Task, TrainSettings, Trainer, Tree};
 use negscale_nets::model::Preparation;
-use negscale_nets::optim::Rule;
+use negscale_nets::optim::OptimiserSettings;
 use negscale_records::EpochRecord;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,7 +90,7 @@ pub fn settings(host: &str) -> TrainSettings {
 /// Settings with which so few batches must do. Steps of Adam are as long as its rate, so that at its usual rate a hundred of them lead nowhere.
 pub fn quick(host: &str, epochs: usize) -> TrainSettings {
     let mut settings = TrainSettings { epochs, ..settings(host) };
-    if let Rule::Adam(adam) = &mut settings.optimiser {
+    if let OptimiserSettings::Adam(adam) = &mut settings.optimiser {
         adam.lr = 0.01;
     }
     settings
@@ -127,7 +127,7 @@ pub fn in_pieces(make: impl Fn() -> Trainer) -> (Trainer, Vec<EpochRecord>) {
         at_once = !at_once;
         flag.store(at_once, Relaxed);
         // Asked at every batch, a call runs one batch, or the evaluation alone.
-        if let Outcome::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
+        if let EpochEnd::Finished(record) = stopped.epoch(|_| flag.store(true, Relaxed)).unwrap() {
             records.push(*record);
         }
         if stopped.is_finished() {
@@ -184,8 +184,8 @@ pub fn finish(trainer: &mut Trainer) -> Vec<EpochRecord> {
     let mut records = Vec::new();
     while !trainer.is_finished() {
         match trainer.epoch(|_| {}).unwrap() {
-            Outcome::Finished(record) => records.push(*record),
-            Outcome::Stopped => panic!("nobody asked it to stop"),
+            EpochEnd::Finished(record) => records.push(*record),
+            EpochEnd::Stopped => panic!("nobody asked it to stop"),
         }
     }
     records

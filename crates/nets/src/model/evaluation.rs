@@ -1,4 +1,4 @@
-//! How well predictions meet labels.
+//! How well predictions agree with labels.
 //!
 //! With n_tp the number of items of class t for which p is the most probable: top-1 accuracy sum_t n_tt / n; recall of class t
 //! n_tt / sum_p n_tp; mean recall over the classes that occur. Of classes with the same probability the first is taken.
@@ -42,7 +42,7 @@ impl Evaluation {
         }
         if let Some(at) = labels.iter().position(|&label| label as usize >= self.classes) {
             return refuse(format!(
-                "label {} of item {at} names no class: there are {}, from 0",
+                "label {} of item {at} is not a class: there are {}, numbered from 0",
                 labels[at], self.classes
             ));
         }

@@ -97,13 +97,13 @@ impl Model {
         let first = path.as_ref();
         let first = if first.is_dir() { first.join(FILE) } else { first.to_owned() };
         if !first.exists() {
-            let text = "there is no such file: point at the folder of a run that has ended, or at its model.safetensors";
+            let text = "there is no such file: give the folder of a finished run, or its model.safetensors";
             return Err(problem(&first, text));
         }
         let (header, net) = open(&first, device)?;
         if header.part != 1 {
             let text = format!(
-                "is network {} of {}: point at the file of the first, whose name has no -{} before the dot",
+                "is network {} of {}: give the file of the first one, whose name has no -{} before the dot",
                 header.part, header.parts, header.part
             );
             return Err(problem(&first, text));
@@ -132,7 +132,7 @@ impl Model {
             nets.push(net);
         }
         Self::new(nets, header.classes, header.preparation, header.about)
-            .map_err(|error| problem(&first, format!("its metadata contradict themselves: {error}")))
+            .map_err(|error| problem(&first, format!("its metadata is contradictory: {error}")))
     }
 }
 
@@ -155,23 +155,23 @@ fn read_header(path: &Path, bytes: &[u8]) -> Result<Header> {
         problem(
             path,
             format!(
-                "not a safetensors file, or a damaged one ({error}): point at a run's folder or at the \
+                "not a safetensors file, or a damaged one ({error}): give a run's folder or the \
                  model.safetensors in it; if it is that, train or copy it again"
             ),
         )
     })?;
     let Some(text) = metadata.metadata().as_ref().and_then(|words| words.get(WORD)) else {
-        let text = "a safetensors file, but not one that was saved as a model here: it does not say which network the \
-                    weights are of, nor the classes. Give it as the first weights of a training instead";
+        let text = "a safetensors file, but not a model saved by this program: it names neither the network of the weights nor \
+                    the classes. Give a run's folder or the model.safetensors in it";
         return Err(problem(path, text));
     };
     let damaged = |error: serde_json::Error| {
-        problem(path, format!("its metadata `{WORD}` are damaged ({error}): train or copy it again"))
+        problem(path, format!("its metadata `{WORD}` is damaged ({error}): train or copy it again"))
     };
     let Version { version } = serde_json::from_str(text).map_err(damaged)?;
     if version > VERSION {
         let text = format!(
-            "is of version {version}, which is newer than this program's {VERSION}: update the program"
+            "has version {version}, which is newer than this program's {VERSION}: update the program"
         );
         return Err(problem(path, text));
     }
@@ -189,7 +189,7 @@ fn check_sizes(path: &Path, header: &Header, bytes: usize) -> Result<()> {
         && spec.hidden.iter().all(|&size| size <= bytes / 4);
     if !fits {
         let text = format!(
-            "its metadata contradict themselves: network `{}` for {} and {} classes, part {} of {}; train or copy it again",
+            "its metadata is contradictory: network `{}` for {} and {} classes, part {} of {}; train or copy it again",
             spec.name, spec.input, spec.classes, header.part, header.parts
         );
         return Err(problem(path, text));

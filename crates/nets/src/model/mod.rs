@@ -1,4 +1,4 @@
-//! A trained model as one thing: networks, names of the classes, and how an item becomes the networks' input.
+//! A trained model: networks, class names, and how an item becomes the networks' input.
 //!
 //! ```
 //! use burn::tensor::Device;
@@ -6,7 +6,7 @@
 //! use negscale_nets::model::{Model, Preparation};
 //! use negscale_nets::{NetSpec, Network};
 //!
-//! let test = embedded()?.test.ok_or("no test part")?.subset(&[0, 1, 2])?;
+//! let test = embedded()?.test.ok_or("no test split")?.subset(&[0, 1, 2])?;
 //! let preparation = Preparation::measure(&test, None)?;
 //! let spec = NetSpec::new("cnn-small", preparation.input(), test.classes().len());
 //! let net = Network::build(&spec, &Device::flex())?;
@@ -29,7 +29,7 @@ mod preparation;
 
 pub use evaluation::Evaluation;
 pub use file::FILE;
-pub use prediction::{Predictions, Rows};
+pub use prediction::{PredictionBatch, Predictions};
 pub use preparation::Preparation;
 
 use crate::networks::Network;
@@ -65,7 +65,7 @@ impl Model {
         for spec in nets.iter().map(Network::spec) {
             if spec.classes != classes.len() {
                 return refuse(format!(
-                    "network `{}` tells {} classes apart, but {} are named",
+                    "network `{}` has {} classes, but {} are named",
                     spec.name,
                     spec.classes,
                     classes.len()
@@ -122,7 +122,7 @@ impl Model {
             return Ok(numbers);
         }
         let problem = format!(
-            "{} of the data's {} classes are not among the model's {}: {}; the model knows {}. Rename them, or take them out",
+            "{} of the data's {} classes are not among the model's {}: {}; the model knows {}. Rename them, or remove them",
             strange.len(),
             names.len(),
             self.classes.len(),

@@ -15,7 +15,7 @@ const MOST_ITEMS: usize = 256;
 
 /// Probabilities of some items that follow each other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rows {
+pub struct PredictionBatch {
     /// Number of the first item.
     pub first: usize,
     /// For each item, the probabilities of all classes.
@@ -59,8 +59,8 @@ impl Predictions {
         for (item, row) in values.chunks_mut(classes.max(1)).enumerate() {
             if row.iter().any(|logit| !logit.is_finite()) {
                 let problem = format!(
-                    "item {} gets logits that are no finite numbers: the training has diverged (a lower learning rate \
-                     helps), or the item itself holds such numbers",
+                    "the logits of item {} are not finite: training has diverged (a lower learning rate helps), or the item itself \
+                     holds such numbers",
                     self.first + item
                 );
                 return Err(Error::Samples { what: "prediction", problem });
@@ -78,7 +78,7 @@ fn softmax(row: &mut [f32]) {
 }
 
 impl Iterator for Predictions {
-    type Item = Result<Rows>;
+    type Item = Result<PredictionBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.first == usize::MAX {
@@ -93,7 +93,7 @@ impl Iterator for Predictions {
         };
         let first = self.first;
         self.first = made.as_ref().map_or(usize::MAX, |(items, _)| first + items);
-        Some(made.map(|(_, probabilities)| Rows { first, probabilities }))
+        Some(made.map(|(_, probabilities)| PredictionBatch { first, probabilities }))
     }
 }
 

@@ -7,7 +7,7 @@ use negscale_data::views::{FeatureSettings, ImageSettings, Moments, Normalise};
 use negscale_data::{Dataset, Error, ImageStore, Items, Shape};
 use serde::{Deserialize, Serialize};
 
-/// How items are shown to a network.
+/// How items are prepared for a network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preparation {
@@ -70,7 +70,7 @@ impl Preparation {
         self.len() == 0
     }
 
-    /// Batches of a data set in this form: the one learned from, or any other of its kind.
+    /// Batches of a dataset in this form: the one learned from, or any other of its kind.
     pub fn loader(&self, dataset: &Dataset, settings: LoaderSettings) -> Result<Loader> {
         Ok(match (self, dataset.items()) {
             (Self::Images(images), Items::Images(_)) => Loader::of_images(dataset, images, settings)?,
@@ -79,11 +79,11 @@ impl Preparation {
             }
             (_, items) => {
                 let found = match items {
-                    Items::Images(_) => "pictures".to_owned(),
-                    Items::Features(store) => format!("rows of {} numbers", store.dim()),
+                    Items::Images(_) => "images".to_owned(),
+                    Items::Features(store) => format!("feature vectors of length {}", store.dim()),
                 };
                 let problem = format!(
-                    "it holds {found}, but the model takes {}: point at data of the kind it was trained on",
+                    "it holds {found}, but the model takes {}: give data of the kind it was trained on",
                     self.input()
                 );
                 return Err(Error::Labels { dataset: dataset.name().into(), problem }.into());
@@ -96,7 +96,7 @@ fn shape_of(dataset: &Dataset, store: &dyn ImageStore, side: Option<(usize, usiz
     let shape = match store.shape() {
         Some(shape) => shape,
         None if store.is_empty() => {
-            let problem = "it has no picture to take the size from: point at data that is not empty";
+            let problem = "it has no image to take the size from: give data that is not empty";
             return Err(Error::Labels { dataset: dataset.name().into(), problem: problem.into() }.into());
         }
         None => store.load(0)?.shape,

@@ -1,7 +1,7 @@
 //! A network's last layer by itself: what the first channels of the features say without the others.
 
 use super::network::Network;
-use super::state::{Entry, Kind};
+use super::state::{ParameterEntry, ParameterKind};
 use super::weights::CLASSIFIERS;
 use crate::{Error, Result};
 
@@ -16,7 +16,7 @@ pub struct Classifier {
     pub rectifies: bool,
 }
 
-fn is_classifier(entry: &Entry) -> bool {
+fn is_classifier(entry: &ParameterEntry) -> bool {
     CLASSIFIERS.iter().any(|prefix| entry.path.starts_with(prefix))
 }
 
@@ -31,7 +31,7 @@ impl Network {
         };
         for (entry, values) in self.read()?.into_iter().filter(|(entry, _)| is_classifier(entry)) {
             match entry.kind {
-                Kind::Weight => found.weight = values,
+                ParameterKind::Weight => found.weight = values,
                 _ => found.bias = values,
             }
         }
@@ -47,6 +47,8 @@ impl Network {
     pub fn narrowed(self, width: usize) -> Result<Self> {
         let (size, Classifier { mut weight, .. }) = (self.feature_size(), self.classifier()?);
         weight.chunks_mut(size).for_each(|row| row[width.min(size)..].fill(0.0));
-        self.replace(|entry| (is_classifier(entry) && entry.kind == Kind::Weight).then(|| weight.clone()))
+        self.replace(|entry| {
+            (is_classifier(entry) && entry.kind == ParameterKind::Weight).then(|| weight.clone())
+        })
     }
 }

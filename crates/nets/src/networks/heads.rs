@@ -3,7 +3,7 @@
 //! Each is a PyTorch `Sequential` named `projection` or `prediction`; d is the size of the features. Concepts are vectors in
 //! the projected space, the weight `[concepts, 128]` of a dense layer without bias named `concepts`.
 
-use super::initial::{Rule, Site};
+use super::initial::{InitScheme, Site};
 use super::layers::{Dense, Norm, Slot};
 use super::run::Run;
 use super::spec::FEW_CLASSES;
@@ -41,7 +41,7 @@ fn norm(site: &Site, index: usize, size: usize) -> Slot {
 
 /// PyTorch's first weights, whatever the network's own are.
 fn place(site: &Site, name: &str) -> Site {
-    Site { rule: Rule::Torch, ..site.at(name) }
+    Site { rule: InitScheme::Torch, ..site.at(name) }
 }
 
 impl Projection {

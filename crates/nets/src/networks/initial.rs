@@ -1,4 +1,4 @@
-//! First values of the weights, drawn from a seed.
+//! Initial weights, drawn from a seed.
 //!
 //! Every value is a function of (seed, path of the parameter, index): a ChaCha8 stream keyed by seed and path. Neither the
 //! order in which layers are built nor what else the network holds can change it. Values are drawn when a parameter is
@@ -6,10 +6,10 @@
 //!
 //! | rule | convolution weight | dense weight | their biases |
 //! |---|---|---|---|
-//! | [`Rule::Torch`] | U(-b, b), b = 1/sqrt(fan in) | the same | the same |
-//! | [`Rule::HeIn`] | N(0, 2/fan in) | the same | U(-b, b) |
-//! | [`Rule::HeOut`] | N(0, 2/fan out) | U(-b, b) | U(-b, b) |
-//! | [`Rule::Vgg`] | N(0, 2/fan out) | N(0, 0.01^2) | 0 |
+//! | [`InitScheme::Torch`] | U(-b, b), b = 1/sqrt(fan in) | the same | the same |
+//! | [`InitScheme::HeIn`] | N(0, 2/fan in) | the same | U(-b, b) |
+//! | [`InitScheme::HeOut`] | N(0, 2/fan out) | U(-b, b) | U(-b, b) |
+//! | [`InitScheme::Vgg`] | N(0, 2/fan out) | N(0, 0.01^2) | 0 |
 //!
 //! Fan in = inputs of one output value, fan out = outputs per input value (out channels x window). Norms begin with scale 1,
 //! shift 0.
@@ -22,7 +22,7 @@ use std::fmt::Display;
 
 /// Which published code base the first weights follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum InitScheme {
     /// PyTorch's layers left as they are (`kaiming_uniform` with a = sqrt 5).
     Torch,
     /// `kaiming_normal`, fan in, for convolutions and dense layers.
@@ -41,7 +41,7 @@ pub(super) enum Spread {
     Normal(f64),
 }
 
-impl Rule {
+impl InitScheme {
     pub(super) fn conv(self, fan_in: usize, fan_out: usize) -> Spread {
         match self {
             Self::Torch => uniform(fan_in),
@@ -71,13 +71,13 @@ fn uniform(fan_in: usize) -> Spread {
 #[derive(Debug, Clone)]
 pub(super) struct Site {
     pub device: Device,
-    pub rule: Rule,
+    pub rule: InitScheme,
     pub seed: u64,
     pub path: String,
 }
 
 impl Site {
-    pub(super) fn new(seed: u64, rule: Rule, device: &Device) -> Self {
+    pub(super) fn new(seed: u64, rule: InitScheme, device: &Device) -> Self {
         Self { device: device.clone(), rule, seed, path: String::new() }
     }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn uniform_draws_fill_their_bounds_with_the_right_variance() {
-        let Spread::Uniform(bound) = Rule::Torch.conv(576, 1152) else { panic!("not uniform") };
+        let Spread::Uniform(bound) = InitScheme::Torch.conv(576, 1152) else { panic!("not uniform") };
         assert!((bound - 1.0 / 24.0).abs() < 1e-12);
         let values = draw(1, "conv1.weight", 40_000, Spread::Uniform(bound));
         assert!(values.iter().all(|v| f64::from(v.abs()) <= bound));
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn normal_draws_have_mean_variance_and_tails_of_a_normal() {
-        let values = draw(1, "conv1.weight", 40_001, Rule::HeOut.conv(27, 576));
+        let values = draw(1, "conv1.weight", 40_001, InitScheme::HeOut.conv(27, 576));
         assert_eq!(values.len(), 40_001);
         let (mean, variance) = moments(&values);
         assert!(mean.abs() < 1e-3 && (variance / (2.0 / 576.0) - 1.0).abs() < 0.02, "{mean} {variance}");

@@ -15,7 +15,7 @@
 //!
 //! Every file of a network says where it comes from, its layout, features, parameters and multiply-adds. To train, build on
 //! `Device::flex().autodiff()`; for evaluation without a record of the computation take `net.valid()`, a snapshot. A clone
-//! of a network is a network of its own: neither weights nor running statistics are shared with the original.
+//! of a network is independent: neither weights nor running statistics are shared with the original.
 
 mod classifier;
 mod cnn_7;
@@ -40,9 +40,9 @@ mod weights;
 
 pub use classifier::Classifier;
 pub use heads::Projection;
-pub use initial::Rule;
+pub use initial::InitScheme;
 pub use network::{Network, Output, Samples, multiply_adds};
 pub use pass::{Mode, Pass};
 pub use spec::{CARDS, FEW_CLASSES, Heads, Input, NetCard, NetSpec, card, names};
-pub use state::{Entry, Kind};
+pub use state::{ParameterEntry, ParameterKind};
 pub use weights::Loading;

@@ -7,7 +7,7 @@ use super::pass::Pass;
 use super::run::{Run, Tensors};
 use super::shapes::Shapes;
 use super::spec::{Input, NetSpec};
-use super::state::Kind;
+use super::state::ParameterKind;
 use super::{cnn_7, cnn_9, cnn_small, inception, mlp, preact, resnet, resnet_20, vgg};
 use crate::{Error, Result};
 use burn::module::{
@@ -15,7 +15,7 @@ use burn::module::{
 };
 use burn::tensor::{Device, Int, Tensor};
 
-const NO_ROWS: &str = "it works on images; for rows use `mlp`";
+const NO_ROWS: &str = "it works on images; for feature vectors use `mlp`";
 
 /// What a network makes of a batch.
 #[derive(Debug, Clone)]
@@ -157,7 +157,7 @@ impl Body {
             }
             (Self::Mlp(net), Input::Features(size)) => net.features(&mut shapes, size),
             (_, Input::Features(_)) => {
-                return Err(spec.misfit("it works on images; for rows use `mlp`".into()));
+                return Err(spec.misfit("it works on images; for feature vectors use `mlp`".into()));
             }
         };
         self.classify(&mut shapes, features);
@@ -354,7 +354,7 @@ impl Module for Network {
 
     /// Trained parameters, as PyTorch counts them: running statistics are left out.
     fn num_params(&self) -> usize {
-        let trained = self.entries().into_iter().filter(|entry| entry.kind != Kind::Buffer);
+        let trained = self.entries().into_iter().filter(|entry| entry.kind != ParameterKind::Buffer);
         trained.map(|entry| entry.shape.iter().product::<usize>()).sum()
     }
 

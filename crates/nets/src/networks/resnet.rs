@@ -15,7 +15,7 @@
 //! First weights: PyTorch's with the 3x3 stem (as in the CIFAR code bases), torchvision's (He's normal, fan out) with the
 //! 7x7 stem.
 
-use super::initial::{Rule, Site};
+use super::initial::{InitScheme, Site};
 use super::layers::{Conv, Dense, Norm};
 use super::run::Run;
 use super::spec::NetSpec;
@@ -83,7 +83,7 @@ impl ResNet {
     pub(super) fn new(spec: &NetSpec, site: &Site, counts: [usize; 4], imagenet: bool) -> Result<Self> {
         let [channels, height, width] = spec.image()?;
         let pooled = imagenet || height.max(width) > 64;
-        let site = &Site { rule: if pooled { Rule::HeOut } else { Rule::Torch }, ..site.clone() };
+        let site = &Site { rule: if pooled { InitScheme::HeOut } else { InitScheme::Torch }, ..site.clone() };
         let [a, b, c, d] = [64, 128, 256, 512].map(|channels| spec.channels(channels));
         let stage = |name: &str, count: usize, inputs: usize, outputs: usize, stride: usize| {
             let site = site.at(name);

@@ -1,7 +1,7 @@
 //! What a network is asked to be, and the list of networks there are.
 
 use super::heads::Projection;
-use super::initial::Rule;
+use super::initial::InitScheme;
 use crate::{Error, Result};
 use negscale_records::nearest;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Image { channels, height, width } => write!(f, "images of {channels} x {height} x {width}"),
-            Self::Features(size) => write!(f, "rows of {size} numbers"),
+            Self::Features(size) => write!(f, "feature vectors of length {size}"),
         }
     }
 }
@@ -127,7 +127,9 @@ impl NetSpec {
     pub(super) fn image(&self) -> Result<[usize; 3]> {
         match self.input {
             Input::Image { channels, height, width } => Ok([channels, height, width]),
-            Input::Features(_) => Err(self.misfit("it works on images; for rows use `mlp`".into())),
+            Input::Features(_) => {
+                Err(self.misfit("it works on images; for feature vectors use `mlp`".into()))
+            }
         }
     }
 
@@ -154,7 +156,7 @@ impl NetSpec {
             return wrong("hidden", format!("{:?}", self.hidden), "every layer needs at least 1 value");
         }
         if self.heads.prediction && self.heads.projection.is_none() {
-            return wrong("heads.prediction", "on".into(), "it predicts from a projection: ask for one too");
+            return wrong("heads.prediction", "on".into(), "it predicts from a projection; ask for one too");
         }
         let sizes = match self.input {
             Input::Image { channels, height, width } => vec![channels, height, width],
@@ -181,21 +183,21 @@ pub struct NetCard {
     /// Size of the features at width 1, at its usual input.
     pub features: usize,
     /// How its weights begin.
-    pub rule: Rule,
+    pub rule: InitScheme,
 }
 
 macro_rules! cards {
     ($($id:literal, $about:literal, $paper:literal, $takes:literal, $features:literal, $rule:ident;)+) => {
-        &[$(NetCard { id: $id, about: $about, paper: $paper, takes: $takes, features: $features, rule: Rule::$rule }),+]
+        &[$(NetCard { id: $id, about: $about, paper: $paper, takes: $takes, features: $features, rule: InitScheme::$rule }),+]
     };
 }
 
 /// All networks.
 pub const CARDS: &[NetCard] = cards![
-    "mlp", "dense layers", "-", "rows or images", 512, Torch;
+    "mlp", "multi-layer perceptron", "-", "feature vectors or images", 512, Torch;
     "cnn-small", "four convolutions, 16-32-64-64", "-", "images from 4 x 4, made for 28 x 28", 64, HeIn;
     "resnet-20", "CIFAR ResNet, 16-32-64", "He et al. 2016", "images from 1 pixel, made for 32 x 32", 64, HeIn;
-    "preact-resnet-10", "small one for few cores: one block per stage, stem of stride 2", "-",
+    "preact-resnet-10", "small variant for few cores: one block per stage, stem of stride 2", "-",
         "images from 1 pixel, made for 32 x 32", 512, Torch;
     "preact-resnet-18", "pre-activation ResNet of the label-noise code bases", "He et al. 2016b",
         "images from 1 pixel, made for 32 x 32", 512, Torch;

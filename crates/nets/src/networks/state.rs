@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What a row of numbers is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ParameterKind {
     /// Weight of a convolution or dense layer.
     Weight,
     /// Bias of a convolution or dense layer.
@@ -23,13 +23,13 @@ pub enum Kind {
 
 /// One parameter or buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ParameterEntry {
     /// PyTorch's key.
     pub path: String,
     /// Its shape.
     pub shape: Vec<usize>,
     /// What it is for.
-    pub kind: Kind,
+    pub kind: ParameterKind,
 }
 
 /// Names passed on the way, each with the type it is a field of.
@@ -41,15 +41,15 @@ impl Trail {
         self.0.push((name.into(), container == "Struct:Norm"));
     }
 
-    fn entry<const D: usize>(&self, param: &Param<Tensor<D>>) -> Entry {
+    fn entry<const D: usize>(&self, param: &Param<Tensor<D>>) -> ParameterEntry {
         let path = self.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(".");
         let kind = match self.0.last() {
-            Some((name, true)) if name.starts_with("running_") => Kind::Buffer,
-            Some((_, true)) => Kind::Norm,
-            Some((name, _)) if name == "bias" => Kind::Bias,
-            _ => Kind::Weight,
+            Some((name, true)) if name.starts_with("running_") => ParameterKind::Buffer,
+            Some((_, true)) => ParameterKind::Norm,
+            Some((name, _)) if name == "bias" => ParameterKind::Bias,
+            _ => ParameterKind::Weight,
         };
-        Entry { path, shape: param.lazy_shape().to_vec(), kind }
+        ParameterEntry { path, shape: param.lazy_shape().to_vec(), kind }
     }
 }
 
@@ -59,7 +59,7 @@ struct Reader<F> {
 }
 
 trait Each {
-    fn see<const D: usize>(&mut self, entry: Entry, param: &Param<Tensor<D>>);
+    fn see<const D: usize>(&mut self, entry: ParameterEntry, param: &Param<Tensor<D>>);
 }
 
 impl<F: Each> ModuleVisitor for Reader<F> {
@@ -77,18 +77,18 @@ impl<F: Each> ModuleVisitor for Reader<F> {
     }
 }
 
-struct Listed(Vec<Entry>);
+struct Listed(Vec<ParameterEntry>);
 
 impl Each for Listed {
-    fn see<const D: usize>(&mut self, entry: Entry, _: &Param<Tensor<D>>) {
+    fn see<const D: usize>(&mut self, entry: ParameterEntry, _: &Param<Tensor<D>>) {
         self.0.push(entry);
     }
 }
 
-struct Read(Result<Vec<(Entry, Vec<f32>)>>);
+struct Read(Result<Vec<(ParameterEntry, Vec<f32>)>>);
 
 impl Each for Read {
-    fn see<const D: usize>(&mut self, entry: Entry, param: &Param<Tensor<D>>) {
+    fn see<const D: usize>(&mut self, entry: ParameterEntry, param: &Param<Tensor<D>>) {
         let values = param.val().to_data().try_to_vec::<f32>();
         if let Ok(rows) = &mut self.0 {
             match values {
@@ -107,7 +107,7 @@ struct Writer<F> {
     problems: Vec<String>,
 }
 
-impl<F: FnMut(&Entry) -> Option<Vec<f32>>> ModuleMapper for Writer<F> {
+impl<F: FnMut(&ParameterEntry) -> Option<Vec<f32>>> ModuleMapper for Writer<F> {
     fn enter_module(&mut self, name: &str, container: &str) {
         self.trail.enter(name, container);
     }
@@ -139,14 +139,14 @@ impl<F: FnMut(&Entry) -> Option<Vec<f32>>> ModuleMapper for Writer<F> {
 
 impl Network {
     /// All parameters and buffers, in the order in which [`read`](Self::read) and [`replace`](Self::replace) meet them.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<ParameterEntry> {
         let mut reader = Reader { trail: Trail::default(), each: Listed(Vec::new()) };
         self.visit(&mut reader);
         reader.each.0
     }
 
     /// All parameters and buffers with their values.
-    pub fn read(&self) -> Result<Vec<(Entry, Vec<f32>)>> {
+    pub fn read(&self) -> Result<Vec<(ParameterEntry, Vec<f32>)>> {
         let mut reader = Reader { trail: Trail::default(), each: Read(Ok(Vec::new())) };
         self.visit(&mut reader);
         reader.each.0
@@ -154,7 +154,7 @@ impl Network {
 
     /// The network with other values: `fresh` gives those of an entry, or `None` to leave it. Nothing is replaced if any
     /// row has the wrong length.
-    pub fn replace(self, fresh: impl FnMut(&Entry) -> Option<Vec<f32>>) -> Result<Self> {
+    pub fn replace(self, fresh: impl FnMut(&ParameterEntry) -> Option<Vec<f32>>) -> Result<Self> {
         let net = self.spec().name.clone();
         let mut writer = Writer { trail: Trail::default(), fresh, problems: Vec::new() };
         let changed = self.map(&mut writer);

@@ -5,7 +5,7 @@
 //! saved there loads here. torchvision and timm use the same keys for ResNets; timm's VGG differs after the convolutions.
 
 use super::network::Network;
-use super::state::{Entry, Kind};
+use super::state::{ParameterEntry, ParameterKind};
 use crate::{Error, Result};
 use negscale_atomic_file::write_bytes;
 use safetensors::SafeTensors;
@@ -42,7 +42,7 @@ impl Network {
     /// several would be written in an order that changes from run to run.
     pub fn to_safetensors_about(&self, about: Option<(&str, String)>) -> Result<Vec<u8>> {
         let rows = self.read()?;
-        let bytes: Vec<(Entry, Vec<u8>)> = rows
+        let bytes: Vec<(ParameterEntry, Vec<u8>)> = rows
             .into_iter()
             .map(|(entry, values)| (entry, values.iter().flat_map(|value| value.to_le_bytes()).collect()))
             .collect();
@@ -52,7 +52,8 @@ impl Network {
         for (entry, bytes) in &bytes {
             let view = TensorView::new(Dtype::F32, entry.shape.clone(), bytes).map_err(format)?;
             views.insert(entry.path.clone(), view);
-            if let (Kind::Buffer, Some(norm)) = (entry.kind, entry.path.strip_suffix("running_var")) {
+            if let (ParameterKind::Buffer, Some(norm)) = (entry.kind, entry.path.strip_suffix("running_var"))
+            {
                 views.insert(
                     format!("{norm}{IGNORED}"),
                     TensorView::new(Dtype::I64, vec![], &zero).map_err(format)?,

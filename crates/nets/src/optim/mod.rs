@@ -11,8 +11,8 @@
 //! (`net.head = second.step(net.head, &mut gradients)`), and [`Optimiser::only`] restricts one to some paths.
 //!
 //! **State** (velocity; moments and step count) belongs to a parameter's path in the module, such as `blocks.0.conv.weight`, not to
-//! burn's parameter id, which is drawn anew in every process. [`Optimiser::state`] and [`Optimiser::restore`] carry it over:
-//! training resumed from them goes on bit for bit.
+//! burn's parameter id, which differs in every process. [`Optimiser::state`] and [`Optimiser::restore`] carry it over:
+//! training resumed from them continues bit for bit.
 //!
 //! **Cost.** One pass over memory per parameter, in place if nobody else holds its values. A clone of the network that is alive during the
 //! step costs one copy of every parameter; so does a tensor still in the graph of the loss.
@@ -23,8 +23,8 @@ mod state;
 
 pub(crate) use error::require;
 pub use error::{Error, Result};
-pub use settings::{Adam, Pace, Rule, Sgd};
-pub use state::State;
+pub use settings::{Adam, OptimiserSettings, Pace, Sgd};
+pub use state::OptimiserState;
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Gradients, Tensor};
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 /// An optimiser with its state, for one module. Two networks need two.
 #[derive(Debug, Clone)]
 pub struct Optimiser {
-    rule: Rule,
+    rule: OptimiserSettings,
     pace: Pace,
     only: Option<Vec<String>>,
     slots: BTreeMap<String, Slot>,
@@ -49,7 +49,7 @@ struct Slot {
 
 impl Optimiser {
     /// An optimiser that has not taken a step. Settings out of range are an error.
-    pub fn new(rule: impl Into<Rule>) -> Result<Self> {
+    pub fn new(rule: impl Into<OptimiserSettings>) -> Result<Self> {
         let rule = rule.into().checked()?;
         let pace = Pace { lr: rule.lr(), momentum: None };
         Ok(Self { rule, pace, only: None, slots: BTreeMap::new() })
@@ -62,7 +62,7 @@ impl Optimiser {
     }
 
     /// The settings it was made with.
-    pub fn rule(&self) -> &Rule {
+    pub fn rule(&self) -> &OptimiserSettings {
         &self.rule
     }
 
@@ -117,16 +117,16 @@ impl Optimiser {
             flat.reshape(shape)
         };
         match &self.rule {
-            Rule::Sgd(sgd) => {
+            OptimiserSettings::Sgd(sgd) => {
                 let rule = update::Sgd { lr, momentum, nesterov: sgd.nesterov, weight_decay };
                 let velocity = (momentum != 0.0).then(&mut moment);
                 let (param, velocity) = update::sgd(param, grad, velocity, rule);
                 slot.moments.extend(velocity.map(|velocity| velocity.reshape([count])));
                 param
             }
-            Rule::Adam(adam) | Rule::AdamW(adam) => {
+            OptimiserSettings::Adam(adam) | OptimiserSettings::AdamW(adam) => {
                 let decay = match &self.rule {
-                    Rule::AdamW(_) => update::Decay::Parameter,
+                    OptimiserSettings::AdamW(_) => update::Decay::Parameter,
                     _ => update::Decay::Gradient,
                 };
                 let Adam { beta2, epsilon, .. } = *adam;

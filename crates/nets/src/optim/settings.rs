@@ -27,7 +27,7 @@ impl Default for Sgd {
 }
 
 /// Adam: see [`negscale_kernels::update::Adam`] for the formula. Weight decay is added to the gradient, or taken from the
-/// parameter if the [`Rule`] is `adam-w`.
+/// parameter if the [`OptimiserSettings`] is `adam-w`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Adam {
@@ -54,7 +54,7 @@ impl Default for Adam {
 /// Which optimiser, in a settings file `kind = "sgd"`, `"adam"` or `"adam-w"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Rule {
+pub enum OptimiserSettings {
     /// Stochastic gradient descent.
     Sgd(Sgd),
     /// Adam, weight decay into the gradient.
@@ -63,21 +63,21 @@ pub enum Rule {
     AdamW(Adam),
 }
 
-impl Default for Rule {
+impl Default for OptimiserSettings {
     fn default() -> Self {
-        Rule::Sgd(Sgd::default())
+        OptimiserSettings::Sgd(Sgd::default())
     }
 }
 
-impl From<Sgd> for Rule {
+impl From<Sgd> for OptimiserSettings {
     fn from(sgd: Sgd) -> Self {
-        Rule::Sgd(sgd)
+        OptimiserSettings::Sgd(sgd)
     }
 }
 
-impl From<Adam> for Rule {
+impl From<Adam> for OptimiserSettings {
     fn from(adam: Adam) -> Self {
-        Rule::Adam(adam)
+        OptimiserSettings::Adam(adam)
     }
 }
 
@@ -89,11 +89,11 @@ fn is_share(value: f64) -> bool {
     (0.0..1.0).contains(&value)
 }
 
-impl Rule {
+impl OptimiserSettings {
     /// The rule itself, if all its numbers are in range.
     pub fn checked(self) -> Result<Self> {
         match &self {
-            Rule::Sgd(Sgd { lr, momentum, nesterov, weight_decay, decay_norms: _ }) => {
+            OptimiserSettings::Sgd(Sgd { lr, momentum, nesterov, weight_decay, decay_norms: _ }) => {
                 require("lr", *lr, |v| v >= 0.0, RATE)?;
                 require("momentum", *momentum, is_share, SHARE)?;
                 require("weight_decay", *weight_decay, |v| v >= 0.0, DECAY)?;
@@ -102,7 +102,7 @@ impl Rule {
                     return Err(Error::Setting { name: "nesterov", value: "true".into(), requirement });
                 }
             }
-            Rule::Adam(adam) | Rule::AdamW(adam) => {
+            OptimiserSettings::Adam(adam) | OptimiserSettings::AdamW(adam) => {
                 require("lr", adam.lr, |v| v >= 0.0, RATE)?;
                 require("beta1", adam.beta1, is_share, SHARE)?;
                 require("beta2", adam.beta2, is_share, SHARE)?;
@@ -116,33 +116,35 @@ impl Rule {
     /// Learning rate as set.
     pub fn lr(&self) -> f64 {
         match self {
-            Rule::Sgd(sgd) => sgd.lr,
-            Rule::Adam(adam) | Rule::AdamW(adam) => adam.lr,
+            OptimiserSettings::Sgd(sgd) => sgd.lr,
+            OptimiserSettings::Adam(adam) | OptimiserSettings::AdamW(adam) => adam.lr,
         }
     }
 
     /// Momentum of SGD, or beta1 of Adam, as set.
     pub fn momentum(&self) -> f64 {
         match self {
-            Rule::Sgd(sgd) => sgd.momentum,
-            Rule::Adam(adam) | Rule::AdamW(adam) => adam.beta1,
+            OptimiserSettings::Sgd(sgd) => sgd.momentum,
+            OptimiserSettings::Adam(adam) | OptimiserSettings::AdamW(adam) => adam.beta1,
         }
     }
 
     /// Name as in a settings file.
     pub fn name(&self) -> &'static str {
         match self {
-            Rule::Sgd(_) => "sgd",
-            Rule::Adam(_) => "adam",
-            Rule::AdamW(_) => "adam-w",
+            OptimiserSettings::Sgd(_) => "sgd",
+            OptimiserSettings::Adam(_) => "adam",
+            OptimiserSettings::AdamW(_) => "adam-w",
         }
     }
 
     /// Weight decay of a parameter of this rank.
     pub(super) fn weight_decay(&self, rank: usize) -> f64 {
         let (decay, norms) = match self {
-            Rule::Sgd(sgd) => (sgd.weight_decay, sgd.decay_norms),
-            Rule::Adam(adam) | Rule::AdamW(adam) => (adam.weight_decay, adam.decay_norms),
+            OptimiserSettings::Sgd(sgd) => (sgd.weight_decay, sgd.decay_norms),
+            OptimiserSettings::Adam(adam) | OptimiserSettings::AdamW(adam) => {
+                (adam.weight_decay, adam.decay_norms)
+            }
         };
         if rank == 1 && !norms { 0.0 } else { decay }
     }

@@ -1,6 +1,6 @@
 //! An optimiser's state, to be saved with a checkpoint and restored in another process.
 
-use super::{Error, Optimiser, Pace, Result, Rule, Slot, join};
+use super::{Error, Optimiser, OptimiserSettings, Pace, Result, Slot, join};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Everything an optimiser knows beyond its settings. Names are `velocity/PATH`, `first/PATH`, `second/PATH` (moments of Adam) and
 /// `steps/PATH`, where `PATH` leads to the parameter. A writer must keep all bits of the numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct OptimiserState {
     /// Which rule: `sgd`, `adam` or `adam-w`.
     pub rule: String,
     /// Learning rate and momentum of the next step.
@@ -20,19 +20,19 @@ pub struct State {
     pub counters: BTreeMap<String, u64>,
 }
 
-impl Rule {
+impl OptimiserSettings {
     /// Names of the arrays kept for a parameter.
     fn moments(&self) -> &'static [&'static str] {
         match self {
-            Rule::Sgd(_) => &["velocity"],
-            Rule::Adam(_) | Rule::AdamW(_) => &["first", "second"],
+            OptimiserSettings::Sgd(_) => &["velocity"],
+            OptimiserSettings::Adam(_) | OptimiserSettings::AdamW(_) => &["first", "second"],
         }
     }
 }
 
 impl Optimiser {
     /// A copy of the state.
-    pub fn state(&self) -> Result<State> {
+    pub fn state(&self) -> Result<OptimiserState> {
         let (mut arrays, mut counters) = (BTreeMap::new(), BTreeMap::new());
         for (path, slot) in &self.slots {
             counters.insert(format!("steps/{path}"), slot.steps);
@@ -44,14 +44,14 @@ impl Optimiser {
                 arrays.insert(name, values);
             }
         }
-        Ok(State { rule: self.rule.name().into(), pace: self.pace, arrays, counters })
+        Ok(OptimiserState { rule: self.rule.name().into(), pace: self.pace, arrays, counters })
     }
 
     /// Takes over a state that was saved while training a module like this one. After an error the optimiser is as before.
-    pub fn restore<M: Module>(&mut self, state: &State, module: &M) -> Result<()> {
+    pub fn restore<M: Module>(&mut self, state: &OptimiserState, module: &M) -> Result<()> {
         if state.rule != self.rule.name() {
             let problem = format!(
-                "saved by `{}`, but the settings say `{}`; continue with the same optimiser",
+                "saved by `{}`, but the settings say `{}`; resume with the same optimiser",
                 state.rule,
                 self.rule.name()
             );
@@ -94,7 +94,7 @@ impl Optimiser {
         for (path, slot) in &slots {
             // SGD without momentum keeps no velocity; Adam keeps both moments from its first step on.
             if kinds.len() == 2 && slot.moments.len() != 2 {
-                let problem = "has not both moments; the checkpoint is incomplete".into();
+                let problem = "one of the two moments is missing; the checkpoint is incomplete".into();
                 return Err(Error::State { name: path.clone(), problem });
             }
         }
@@ -104,7 +104,7 @@ impl Optimiser {
     }
 }
 
-/// Kind and path of a name such as `velocity/head.weight`.
+/// ParameterKind and path of a name such as `velocity/head.weight`.
 fn split<'a>(name: &'a str, kinds: &[&str]) -> Result<(&'a str, &'a str)> {
     let parts = name.split_once('/').filter(|(kind, _)| kinds.contains(kind));
     parts.ok_or_else(|| {
@@ -131,7 +131,7 @@ impl Plan {
     fn find(&self, name: &str, path: &str) -> Result<&Place> {
         self.places.get(path).ok_or_else(|| Error::State {
             name: name.into(),
-            problem: "the network has no such parameter; it is not the one that was saved".into(),
+            problem: "the network has no such parameter; it is not the network that was saved".into(),
         })
     }
 }

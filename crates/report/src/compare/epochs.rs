@@ -18,7 +18,7 @@ type Measured = fn(&EpochRecord) -> Option<f64>;
 const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
     (
         "Test accuracy by epoch",
-        "Mean over seeds; the band is the deviation.",
+        "Mean over seeds; the band is the standard deviation.",
         "test accuracy",
         Scale::Percent,
         |r| r.test_accuracy,
@@ -26,23 +26,23 @@ const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
     ),
     (
         "Memorisation by epoch",
-        "Share of wrong labels that the network predicts as given: learnt by heart.",
+        "Share of wrong labels that the network predicts as given.",
         "wrong labels memorised",
         Scale::Percent,
         |r| r.fit_wrong_given,
         true,
     ),
     (
-        "Seen through by epoch",
+        "Recovered labels by epoch",
         "Share of wrong labels for which the network predicts the true class.",
-        "wrong labels seen through",
+        "wrong labels recovered",
         Scale::Percent,
         |r| r.fit_wrong_true,
         false,
     ),
     (
-        "Right from wrong by epoch",
-        "Area under the curve of the clean probability.",
+        "Separation of right and wrong labels by epoch",
+        "Area under the ROC curve of the clean probability.",
         "separation AUC",
         Scale::Plain,
         |r| r.separation_auc,
@@ -50,7 +50,7 @@ const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
     ),
     (
         "Selection precision by epoch",
-        "Of the labels held to be clean, the share that is right.",
+        "Of the labels selected as clean, the share that is right.",
         "precision",
         Scale::Percent,
         |r| r.selection_precision,
@@ -58,7 +58,7 @@ const BY_EPOCH: [(&str, &str, &str, Scale, Measured, bool); 6] = [
     ),
     (
         "Selection recall by epoch",
-        "Of the right labels, the share held to be clean.",
+        "Of the right labels, the share selected as clean.",
         "recall",
         Scale::Percent,
         |r| r.selection_recall,

@@ -42,9 +42,9 @@ pub(super) fn differences(matches: &[Match]) -> Vec<Plot> {
             })
         };
         let note = format!(
-            "Host with plug-in minus host alone, seed by seed ({what}): the mean with its 95 % interval, and a dot for each seed."
+            "Host with plug-in minus host alone, on the same seeds ({what}): the mean with its 95 % interval, and a dot for each seed."
         );
-        let caption = Caption::new(title, note, "percentage points, to the right is better", "");
+        let caption = Caption::new(title, note, "percentage points; right is better", "");
         Differences { caption, scale: Scale::Points, rows: matches.iter().filter_map(row).collect() }.draw()
     };
     kinds.into_iter().filter_map(draw).collect()
@@ -66,7 +66,7 @@ pub(super) fn by_noise(groups: &Groups) -> Vec<Plot> {
         let bars = Bars {
             caption: Caption::new(
                 titled("Test accuracy by noise", &part),
-                "Mean of the last ten epochs, mean and deviation over seeds.",
+                "Mean of the last ten epochs, mean and standard deviation over seeds.",
                 "noise",
                 "test accuracy",
             ),
@@ -105,7 +105,7 @@ pub(super) fn ablations(groups: &Groups) -> Vec<Plot> {
             points: variants.iter().map(|plugin| find(members, "plugin", plugin)?.point(MAIN)).collect(),
         };
         let title = if number == 0 { "Ablation".to_owned() } else { format!("Ablation ({})", number + 1) };
-        let note = "What is left of the plug-in's gain without one of its parts; mean of the last ten epochs, mean and deviation over seeds.";
+        let note = "What remains of the plug-in's gain without one of its parts; mean of the last ten epochs, mean and standard deviation over seeds.";
         let bars = Bars {
             caption: Caption::new(title, note, "plug-in", "test accuracy"),
             scale: Scale::Percent,
@@ -139,7 +139,7 @@ pub(super) fn sensitivity(groups: &Groups) -> Vec<Plot> {
                 let grid = Grid {
                     caption: Caption::new(
                         titled("Sensitivity", &part),
-                        "Test accuracy in percent, mean of the last ten epochs; the largest is framed.",
+                        "Test accuracy in percent, mean of the last ten epochs; the best is framed.",
                         short(x),
                         short(y),
                     ),
@@ -166,7 +166,7 @@ pub(super) fn sensitivity(groups: &Groups) -> Vec<Plot> {
             let curves = Curves {
                 caption: Caption::new(
                     format!("Sensitivity to {}", short(x)),
-                    "Mean of the last ten epochs; the band is the deviation over seeds.",
+                    "Mean of the last ten epochs; the band is the standard deviation over seeds.",
                     short(x),
                     "test accuracy",
                 ),
@@ -196,7 +196,7 @@ fn some_pairs(x: &str, y: &str, facets: &[(String, Vec<&Group>)]) -> Option<Plot
     let bars = Bars {
         caption: Caption::new(
             "Sensitivity",
-            "Mean of the last ten epochs, mean and deviation over seeds.",
+            "Mean of the last ten epochs, mean and standard deviation over seeds.",
             format!("{}, {}", short(x), short(y)),
             "test accuracy",
         ),

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::outcome::{Outcome, told};
+use crate::outcome::{Outcome, mark_true_labels};
 use crate::plot::Point;
 use negscale_records::EpochRecord;
 use negscale_records::statistics::Sample;
@@ -158,8 +158,8 @@ impl Groups {
         let has = |key: &str| self.keys.iter().any(|k| k == key);
         if (has("host") || has("plugin")) && !left_out.contains(&"host") {
             let without_plugin = left_out.contains(&"plugin") || group.setting("plugin") == "none";
-            let told_labels = group.runs.first().map_or(0, |run| run.outcome.true_labels());
-            let host = || told(group.setting("host"), told_labels);
+            let true_labels = group.runs.first().map_or(0, |run| run.outcome.true_labels());
+            let host = || mark_true_labels(group.setting("host"), true_labels);
             words.push(if without_plugin { host() } else { group.method.clone() });
         }
         for key in &self.keys {

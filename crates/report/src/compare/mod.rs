@@ -50,7 +50,7 @@ impl Comparison {
         for folder in &places {
             let real = folder.canonicalize().map_err(|error| Error::io(folder, error))?;
             if seen.insert(real, ()).is_some() {
-                notes.push(format!("{} was named twice and is counted once.", folder.display()));
+                notes.push(format!("{} was given twice and is counted once.", folder.display()));
                 continue;
             }
             match Outcome::read(folder) {
@@ -199,7 +199,7 @@ fn read_run(folder: &Path, outcome: Outcome, notes: &mut Vec<String>) -> Result<
         Ok(bytes) => serde_json::from_slice(&bytes)
             .map_err(|error| {
                 notes.push(format!(
-                    "{} is damaged ({error}): analyse the run again to see its similarity.",
+                    "{} is damaged ({error}): run `negscale analyse` on it again to see its similarity.",
                     path.display()
                 ));
             })

@@ -8,7 +8,7 @@ use super::{Comparison, tables};
 use crate::error::Result;
 use crate::number::duration;
 use crate::plot::Plot;
-use crate::table::{Kind, Table};
+use crate::table::{ColumnKind, Table};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -39,7 +39,8 @@ struct Cell {
 
 impl Shown {
     fn of(table: &Table) -> Self {
-        let is_words: Vec<bool> = table.columns().iter().map(|column| column.kind == Kind::Text).collect();
+        let is_words: Vec<bool> =
+            table.columns().iter().map(|column| column.kind == ColumnKind::Text).collect();
         let row = |cells: Vec<(String, bool)>| {
             let cells = cells.into_iter().zip(&is_words);
             cells.map(|((text, is_best), words)| Cell { text, is_best, is_words: *words }).collect()
@@ -70,7 +71,7 @@ impl Comparison {
             [only] => (*only).to_string(),
             many => format!("{} methods", many.len()),
         };
-        let place = if data.len() == 1 { data[0].to_owned() } else { format!("{} data sets", data.len()) };
+        let place = if data.len() == 1 { data[0].to_owned() } else { format!("{} datasets", data.len()) };
         let seconds: f64 = runs().filter_map(|run| run.outcome.figures.get("seconds")).sum();
         let seeds = runs().map(super::Run::seeds).collect::<BTreeSet<_>>().len();
         let mut facts = vec![

@@ -6,7 +6,7 @@ use crate::plot::{Caption, Curves, Plot, Positions, Series};
 use crate::scale::Scale;
 use negscale_records::statistics::Sample;
 
-/// Precision by recall of every group, a plot for each data set and noise.
+/// Precision by recall of every group, a plot for each dataset and noise.
 pub(super) fn recall(groups: &Groups) -> Vec<Plot> {
     let facets = Groups::facets(&groups.groups, |g| groups.name_without(g, &["host", "plugin"]));
     let draw = |(part, members): (String, Vec<&Group>)| {
@@ -22,7 +22,7 @@ pub(super) fn recall(groups: &Groups) -> Vec<Plot> {
         };
         let share = |at: usize| 100.0 * (at + 1) as f64 / longest as f64;
         let note = "Going down the list of suspicious labels until this share of all wrong ones is found: the share of \
-                    those passed that is wrong. Mean over seeds; the band is the deviation.";
+                    the listed labels that is wrong. Mean over seeds; the band is the standard deviation.";
         Curves {
             caption: Caption::new(titled("Wrong labels found", &part), note, "found, %", "precision"),
             scale: Scale::Percent,

@@ -2,7 +2,7 @@
 
 use super::figures::titled;
 use super::groups::{Group, Groups, point_of};
-use crate::plot::{BarGroup, Bars, Caption, Grid, Plot, Rule};
+use crate::plot::{BarGroup, Bars, Caption, Grid, Plot, ReferenceLine};
 use crate::scale::Scale;
 use negscale_records::statistics::Sample;
 
@@ -33,7 +33,7 @@ const PAIRS: [(&str, &str, &str); 4] = [
     ),
     (
         "Similarity of cross-noise pairs",
-        "Pairs of a right label and a wrong one that says the same.",
+        "Pairs of a right label and a wrong one of the same class.",
         "known/cross_noise",
     ),
 ];
@@ -71,7 +71,7 @@ pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
             };
             let rule = |(number, (relation, name)): (usize, (&str, &str))| {
                 let values = analysed.iter().flat_map(|g| read(g, "clean", kind, relation).values().to_vec());
-                Some(Rule {
+                Some(ReferenceLine {
                     name: format!("{name}, clean run"),
                     value: values.collect::<Sample>().mean()?,
                     group: number,
@@ -95,7 +95,7 @@ pub(super) fn similarity(groups: &Groups) -> Vec<Plot> {
     kinds.filter_map(|(kind, (part, names, members))| draw(kind, part, names, members)).collect()
 }
 
-/// What noise changed, class by class: mean cosine of two classes, less that of the clean run.
+/// What noise changed, class by class: mean cosine of two classes, minus that of the clean run.
 pub(super) fn by_class(groups: &Groups) -> Vec<Plot> {
     let drawn = groups.groups.iter().filter_map(|group| {
         let analyses: Vec<_> = group.runs.iter().filter_map(|run| run.analysis.as_ref()).collect();
@@ -117,7 +117,8 @@ pub(super) fn by_class(groups: &Groups) -> Vec<Plot> {
         let (rows, classes) = (names.iter().rev().cloned().collect(), names.len());
         let cells = (0..classes).rev().flat_map(|a| (0..classes).map(move |b| (a, b)));
         let cells: Vec<_> = cells.map(|(a, b)| point_of(&change(a, b))).collect();
-        let note = "Mean cosine of the features of two true classes in this run, less that in the clean run.";
+        let note =
+            "Mean cosine of the features of two true classes in this run, minus that in the clean run.";
         let caption = Caption::new(titled("What noise changed, class by class", &group.label), note, "", "");
         Grid { caption, scale: Scale::Plain, columns: names, rows, cells }.draw()
     });

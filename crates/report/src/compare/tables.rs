@@ -4,21 +4,21 @@ use super::groups::{Group, Groups, short};
 use super::pairs::Match;
 use crate::error::Result;
 use crate::outcome::unlike_pairs;
-use crate::table::{Best, Cell, Column, Form, Kind, Table};
+use crate::table::{Best, Cell, Column, ColumnKind, NumberFormat, Table};
 use negscale_records::statistics::{CONFIDENCE, Sample};
 
 /// Figures of a run: their name in `results.json`, what stands above them, how they are written, and which is best.
-const FIGURES: [(&str, &str, Form, Option<Best>); 8] = [
+const FIGURES: [(&str, &str, NumberFormat, Option<Best>); 8] = [
     ("test_last10", "test, last 10", PERCENT, Some(Best::Largest)),
     ("test_last", "test, last", PERCENT, Some(Best::Largest)),
     ("test_best_by_validation", "test, best by validation", PERCENT, Some(Best::Largest)),
     ("test_best", "test, best (oracle)", PERCENT, Some(Best::Largest)),
     ("audit_average_precision", "wrong labels found, AP", PERCENT, Some(Best::Largest)),
-    ("noise_achieved", "noise, achieved", PERCENT, None),
+    ("noise_achieved", "noise, actual", PERCENT, None),
     ("noise_estimated", "noise, estimated", PERCENT, None),
-    ("seconds", "seconds", Form { digits: 0, percent: false }, None),
+    ("seconds", "seconds", NumberFormat { digits: 0, percent: false }, None),
 ];
-const PERCENT: Form = Form { digits: 2, percent: true };
+const PERCENT: NumberFormat = NumberFormat { digits: 2, percent: true };
 
 /// A column for each setting in the names of groups, host and plug-in as one.
 fn name_columns(groups: &Groups) -> Vec<(String, Option<String>)> {
@@ -36,7 +36,7 @@ fn names(group: &Group, columns: &[(String, Option<String>)]) -> Vec<Cell> {
     columns.iter().map(cell).collect()
 }
 
-fn mean(sample: &Sample, form: Form) -> Cell {
+fn mean(sample: &Sample, form: NumberFormat) -> Cell {
     let (deviation, count) = (sample.deviation(), sample.count());
     sample.mean().map_or(Cell::Empty, |mean| Cell::Mean { mean, deviation, count, form })
 }
@@ -49,10 +49,10 @@ pub(super) fn results(groups: &Groups) -> Result<Table> {
         .filter(|figure| groups.groups.iter().any(|group| group.sample(figure.0).count() > 0))
         .collect();
     let mut columns: Vec<Column> =
-        name_columns.iter().map(|(head, _)| Column::new(head, Kind::Text)).collect();
+        name_columns.iter().map(|(head, _)| Column::new(head, ColumnKind::Text)).collect();
     columns.extend(measured.iter().map(|(_, head, _, best)| Column {
         head: (*head).into(),
-        kind: Kind::Mean,
+        kind: ColumnKind::Mean,
         best: *best,
     }));
     // What is best on another task says nothing.
@@ -60,13 +60,13 @@ pub(super) fn results(groups: &Groups) -> Result<Table> {
     if !is_one_task {
         columns.iter_mut().for_each(|column| column.best = None);
     }
-    let note = "Mean ± standard deviation (number of seeds); shares in percent. Best (oracle): chosen on the test set, which nobody can in earnest.";
+    let note = "Mean ± standard deviation (number of seeds); shares in percent. Best (oracle): chosen on the test set, which is not possible in practice.";
     let mut table = Table::new("Results", columns).with_note(note);
     for group in &groups.groups {
         let figures = measured.iter().map(|(name, _, form, _)| mean(&group.sample(name), *form));
         let row = names(group, &name_columns).into_iter().chain(figures).collect();
-        let is_told = group.runs.iter().any(|run| run.outcome.true_labels() > 0);
-        if is_told { table.push_apart(row)? } else { table.push(row)? }
+        let uses_truth = group.runs.iter().any(|run| run.outcome.true_labels() > 0);
+        if uses_truth { table.push_apart(row)? } else { table.push(row)? }
     }
     Ok(table)
 }
@@ -83,8 +83,8 @@ pub(super) fn differences(groups: &Groups, matches: &[Match]) -> Result<Option<T
         .collect();
     let name_columns = name_columns(groups);
     let mut columns: Vec<Column> =
-        name_columns.iter().map(|(head, _)| Column::new(head, Kind::Text)).collect();
-    columns.extend(figures.iter().map(|(_, head, ..)| Column::new(*head, Kind::Interval)));
+        name_columns.iter().map(|(head, _)| Column::new(head, ColumnKind::Text)).collect();
+    columns.extend(figures.iter().map(|(_, head, ..)| Column::new(*head, ColumnKind::Interval)));
     let note = "Host with plug-in minus host alone, on the same seeds: mean difference in percentage points, 95 % interval (number of pairs).";
     let unlike: usize = matches.iter().map(Match::unlike).sum();
     let note = if unlike == 0 { note.to_owned() } else { format!("{note} {}", unlike_pairs(unlike)) };
@@ -107,16 +107,16 @@ pub(super) fn runs(groups: &Groups) -> Result<Table> {
     let measured: Vec<_> =
         FIGURES.into_iter().filter(|f| all().any(|(_, run)| run.outcome.figures.contains_key(f.0))).collect();
     let mut columns: Vec<Column> =
-        name_columns.iter().map(|(head, _)| Column::new(head, Kind::Text)).collect();
-    columns.extend(["seed", "noise seed"].map(|head| Column::new(head, Kind::Number)));
-    columns.extend(measured.iter().map(|(_, head, ..)| Column::new(*head, Kind::Number)));
-    columns.push(Column::new("folder", Kind::Text));
+        name_columns.iter().map(|(head, _)| Column::new(head, ColumnKind::Text)).collect();
+    columns.extend(["seed", "noise seed"].map(|head| Column::new(head, ColumnKind::Number)));
+    columns.extend(measured.iter().map(|(_, head, ..)| Column::new(*head, ColumnKind::Number)));
+    columns.push(Column::new("folder", ColumnKind::Text));
     let mut table = Table::new("Runs", columns);
     for (group, run) in all() {
         let mut row = names(group, &name_columns);
         let seeds = [run.outcome.seed, run.outcome.noise_seed];
-        row.extend(seeds.map(|seed| Cell::Number(seed as f64, Form::plain(0))));
-        let figure = |(name, _, form, _): &(&str, &str, Form, Option<Best>)| {
+        row.extend(seeds.map(|seed| Cell::Number(seed as f64, NumberFormat::plain(0))));
+        let figure = |(name, _, form, _): &(&str, &str, NumberFormat, Option<Best>)| {
             run.outcome.figures.get(*name).map_or(Cell::Empty, |value| Cell::Number(*value, *form))
         };
         row.extend(measured.iter().map(figure));
@@ -131,8 +131,8 @@ pub(super) fn settings(groups: &Groups) -> Result<Option<Table>> {
     if groups.differing.is_empty() {
         return Ok(None);
     }
-    let mut columns = vec![Column::new("setting", Kind::Text)];
-    columns.extend(groups.groups.iter().map(|group| Column::new(group.label.clone(), Kind::Text)));
+    let mut columns = vec![Column::new("setting", ColumnKind::Text)];
+    columns.extend(groups.groups.iter().map(|group| Column::new(group.label.clone(), ColumnKind::Text)));
     let mut table = Table::new("Settings that differ", columns);
     for key in &groups.differing {
         let values =

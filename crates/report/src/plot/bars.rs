@@ -24,7 +24,7 @@ pub struct Bars {
     /// What stands side by side in every category.
     pub groups: Vec<BarGroup>,
     /// Values to compare with, as lines across.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<ReferenceLine>,
 }
 
 /// The values of one group, by category.
@@ -38,7 +38,7 @@ pub struct BarGroup {
 
 /// A value to compare with.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct ReferenceLine {
     /// What it is.
     pub name: String,
     /// The value.
@@ -186,7 +186,7 @@ mod tests {
                 name: HOSTILE.into(),
                 points: values.iter().map(|v| Some(Point::spread(*v, v.abs() / 50.0))).collect(),
             }],
-            rules: vec![Rule { name: HOSTILE.into(), value: values[0], group: 0 }],
+            rules: vec![ReferenceLine { name: HOSTILE.into(), value: values[0], group: 0 }],
         }
     }
 

@@ -68,7 +68,7 @@ impl Verdict {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::Unclear => "unclear: no interval clear of zero",
+            Self::Unclear => "unclear: the interval contains zero, or there is none",
         }
     }
 }

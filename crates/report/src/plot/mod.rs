@@ -23,7 +23,7 @@ mod recall;
 
 use std::path::Path;
 
-pub use bars::{BarGroup, Bars, Rule};
+pub use bars::{BarGroup, Bars, ReferenceLine};
 pub use curves::{Curves, Series};
 pub use differences::{Difference, Differences};
 pub use grid::Grid;

@@ -1,6 +1,6 @@
 //! The four forms.
 
-use super::{Cell, Column, Form, Kind, Table};
+use super::{Cell, Column, ColumnKind, NumberFormat, Table};
 
 /// What stands for a number that is none.
 const NONE: &str = "–";
@@ -14,7 +14,7 @@ fn one_line(text: &str) -> String {
 
 /// A cell for people, with the sign between mean and deviation.
 fn words(cell: &Cell) -> String {
-    let number = |value, form: &Form| form.write(value).unwrap_or_else(|| NONE.into());
+    let number = |value, form: &NumberFormat| form.write(value).unwrap_or_else(|| NONE.into());
     match cell {
         Cell::Empty => NONE.into(),
         Cell::Text(text) => one_line(text),
@@ -62,7 +62,11 @@ impl Table {
         }
         for (number, line) in lines.iter().enumerate() {
             let cells = line.iter().zip(&self.columns).zip(&widths).map(|((cell, column), &width)| {
-                if column.kind == Kind::Text { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                if column.kind == ColumnKind::Text {
+                    format!("{cell:<width$}")
+                } else {
+                    format!("{cell:>width$}")
+                }
             });
             text += cells.collect::<Vec<_>>().join("  ").trim_end();
             text.push('\n');
@@ -84,9 +88,9 @@ impl Table {
         let mut text = String::new();
         let heads = self.columns.iter().flat_map(|Column { head, kind, .. }| {
             let parts: &[&str] = match kind {
-                Kind::Text | Kind::Number => &[""],
-                Kind::Mean => &[" mean", " sd", " n"],
-                Kind::Interval => &["", " low", " high", " n"],
+                ColumnKind::Text | ColumnKind::Number => &[""],
+                ColumnKind::Mean => &[" mean", " sd", " n"],
+                ColumnKind::Interval => &["", " low", " high", " n"],
             };
             parts.iter().map(move |part| quote(&guard(&format!("{head}{part}"))))
         });
@@ -96,9 +100,9 @@ impl Table {
             for (cell, column) in row.iter().zip(&self.columns) {
                 let parts = exact(cell);
                 let width = match column.kind {
-                    Kind::Text | Kind::Number => 1,
-                    Kind::Mean => 3,
-                    Kind::Interval => 4,
+                    ColumnKind::Text | ColumnKind::Number => 1,
+                    ColumnKind::Mean => 3,
+                    ColumnKind::Interval => 4,
                 };
                 // A cell of another kind than its column keeps its first number and leaves the others' places in order.
                 cells.extend((0..width).map(|i| parts.get(i).cloned().unwrap_or_default()));
@@ -117,7 +121,8 @@ impl Table {
         }
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         text += &line(self.columns.iter().map(|column| markdown(&column.head)).collect());
-        let rule = |column: &Column| if column.kind == Kind::Text { "---".into() } else { "---:".into() };
+        let rule =
+            |column: &Column| if column.kind == ColumnKind::Text { "---".into() } else { "---:".into() };
         text += &line(self.columns.iter().map(rule).collect());
         for row in self.marked() {
             let cell = |(cell, best): (&Cell, bool)| {
@@ -136,7 +141,7 @@ impl Table {
     #[must_use]
     pub fn to_latex(&self) -> String {
         let sides: String =
-            self.columns.iter().map(|c| if c.kind == Kind::Text { 'l' } else { 'r' }).collect();
+            self.columns.iter().map(|c| if c.kind == ColumnKind::Text { 'l' } else { 'r' }).collect();
         let mut text = String::from("% needs \\usepackage{booktabs}\n\\begin{table}\n\\centering\n");
         if !self.title.is_empty() {
             text += &format!("\\caption{{{}}}\n", latex(&self.title));
@@ -232,7 +237,7 @@ fn latex(text: &str) -> String {
 
 /// Numbers are set as mathematics, so that a minus is one.
 fn latex_cell(cell: &Cell, best: bool) -> String {
-    let number = |value: f64, form: &Form| form.write(value).unwrap_or_else(|| "\\textrm{--}".into());
+    let number = |value: f64, form: &NumberFormat| form.write(value).unwrap_or_else(|| "\\textrm{--}".into());
     let strong = |text: String| if best { format!("\\mathbf{{{text}}}") } else { text };
     match cell {
         Cell::Empty => "--".into(),

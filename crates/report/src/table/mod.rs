@@ -24,7 +24,7 @@ pub struct Table {
 
 /// What a column holds: decides its side and its columns in CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Words, to the left.
     Text,
     /// One number.
@@ -50,14 +50,14 @@ pub struct Column {
     /// What stands on top.
     pub head: String,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// What to emphasise; `None` for nothing.
     pub best: Option<Best>,
 }
 
 impl Column {
     /// A column without emphasis.
-    pub fn new(head: impl Into<String>, kind: Kind) -> Self {
+    pub fn new(head: impl Into<String>, kind: ColumnKind) -> Self {
         Self { head: head.into(), kind, best: None }
     }
 
@@ -70,14 +70,14 @@ impl Column {
 
 /// How a number is written for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Form {
+pub struct NumberFormat {
     /// Digits after the point.
     pub digits: usize,
     /// Whether a fraction is shown in percent, without the sign: that belongs into the title or head.
     pub percent: bool,
 }
 
-impl Form {
+impl NumberFormat {
     /// As it is, with so many digits after the point.
     #[must_use]
     pub fn plain(digits: usize) -> Self {
@@ -108,7 +108,7 @@ pub enum Cell {
     /// Words.
     Text(String),
     /// A number.
-    Number(f64, Form),
+    Number(f64, NumberFormat),
     /// A mean over `count` values, with their standard deviation if there are at least two.
     Mean {
         /// The mean.
@@ -118,7 +118,7 @@ pub enum Cell {
         /// Number of values.
         count: usize,
         /// How it is written.
-        form: Form,
+        form: NumberFormat,
     },
     /// A value from `count` others, with an interval if there is one.
     Interval {
@@ -129,7 +129,7 @@ pub enum Cell {
         /// Number of values it is from.
         count: usize,
         /// How it is written.
-        form: Form,
+        form: NumberFormat,
     },
 }
 

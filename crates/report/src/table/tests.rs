@@ -3,28 +3,37 @@
 use super::*;
 
 fn mean(mean: f64, deviation: Option<f64>, count: usize) -> Cell {
-    Cell::Mean { mean, deviation, count, form: Form::percent(2) }
+    Cell::Mean { mean, deviation, count, form: NumberFormat::percent(2) }
 }
 
 fn table(names: [&str; 2]) -> Table {
     let columns = vec![
-        Column::new("method", Kind::Text),
-        Column::new("sym:0.5", Kind::Mean).best(Best::Largest),
-        Column::new("gain", Kind::Interval),
-        Column::new("seconds", Kind::Number).best(Best::Smallest),
+        Column::new("method", ColumnKind::Text),
+        Column::new("sym:0.5", ColumnKind::Mean).best(Best::Largest),
+        Column::new("gain", ColumnKind::Interval),
+        Column::new("seconds", ColumnKind::Number).best(Best::Smallest),
     ];
     let mut table = Table::new("Accuracy_last", columns).with_note("50 % & more");
-    let gain = Cell::Interval { value: -0.01, ends: Some((-0.025, 0.005)), count: 5, form: Form::percent(1) };
+    let gain = Cell::Interval {
+        value: -0.01,
+        ends: Some((-0.025, 0.005)),
+        count: 5,
+        form: NumberFormat::percent(1),
+    };
     table
         .push(vec![
             Cell::text(names[0]),
             mean(0.871, Some(0.0034), 5),
             gain,
-            Cell::Number(1.5, Form::plain(1)),
+            Cell::Number(1.5, NumberFormat::plain(1)),
         ])
         .unwrap();
-    let row =
-        vec![Cell::text(names[1]), mean(0.9, None, 1), Cell::Empty, Cell::Number(f64::NAN, Form::plain(1))];
+    let row = vec![
+        Cell::text(names[1]),
+        mean(0.9, None, 1),
+        Cell::Empty,
+        Cell::Number(f64::NAN, NumberFormat::plain(1)),
+    ];
     table.push(row).unwrap();
     table
 }
@@ -102,8 +111,8 @@ fn a_row_that_does_not_fit_is_refused() {
 
 #[test]
 fn a_row_apart_is_never_the_best() {
-    let mut table = Table::new("", vec![Column::new("x", Kind::Number).best(Best::Largest)]);
-    let cell = |value: f64| vec![Cell::Number(value, Form::plain(0))];
+    let mut table = Table::new("", vec![Column::new("x", ColumnKind::Number).best(Best::Largest)]);
+    let cell = |value: f64| vec![Cell::Number(value, NumberFormat::plain(0))];
     table.push(cell(1.0)).unwrap();
     table.push_apart(cell(3.0)).unwrap();
     table.push(cell(2.0)).unwrap();
@@ -114,16 +123,16 @@ fn a_row_apart_is_never_the_best() {
 
 #[test]
 fn equals_are_both_best_and_a_single_value_is_not() {
-    let mut table = Table::new("", vec![Column::new("x", Kind::Number).best(Best::Largest)]);
-    table.push(vec![Cell::Number(1.0, Form::plain(0))]).unwrap();
+    let mut table = Table::new("", vec![Column::new("x", ColumnKind::Number).best(Best::Largest)]);
+    table.push(vec![Cell::Number(1.0, NumberFormat::plain(0))]).unwrap();
     assert!(!table.to_markdown().contains("**"));
-    table.push(vec![Cell::Number(1.0, Form::plain(0))]).unwrap();
-    table.push(vec![Cell::Number(f64::NAN, Form::plain(0))]).unwrap();
+    table.push(vec![Cell::Number(1.0, NumberFormat::plain(0))]).unwrap();
+    table.push(vec![Cell::Number(f64::NAN, NumberFormat::plain(0))]).unwrap();
     assert_eq!(table.to_markdown().matches("**1**").count(), 2);
 }
 
 #[test]
 fn zero_has_no_sign() {
-    assert_eq!(Form::percent(1).write(-0.000_01).as_deref(), Some("0.0"));
-    assert_eq!(Form::percent(1).write(f64::INFINITY), None);
+    assert_eq!(NumberFormat::percent(1).write(-0.000_01).as_deref(), Some("0.0"));
+    assert_eq!(NumberFormat::percent(1).write(f64::INFINITY), None);
 }

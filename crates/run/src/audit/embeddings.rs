@@ -5,7 +5,7 @@ use crate::{Material, Result, Stop, Trained};
 use anyhow::Context;
 use negscale_audit::Ranking;
 use negscale_data::{Dataset, Splits};
-use negscale_methods::trainer::{Outcome, Trainer};
+use negscale_methods::trainer::{EpochEnd, Trainer};
 use negscale_nets::model::Preparation;
 
 /// Ranks the labels of embeddings: trains a small robust classifier on them (the settings of `negscale audit`), and gives every label,
@@ -44,8 +44,8 @@ pub fn audit_embeddings(
         let mut records = Vec::new();
         while !trainer.is_finished() {
             match trainer.epoch(|_| ())? {
-                Outcome::Finished(record) => records.push(*record),
-                Outcome::Stopped => stop.check()?,
+                EpochEnd::Finished(record) => records.push(*record),
+                EpochEnd::Stopped => stop.check()?,
             }
         }
         let (audit, estimate) = rank(&recipe, &material, &Trained { trainer, records })?;

@@ -1,4 +1,4 @@
-//! An audit: a training run that leaves, beside the usual files, `audit.json` (figures) and `corrected.csv` (labels to train on).
+//! An audit: a training run that also writes `audit.json` (figures) and `corrected.csv` (labels to train on).
 
 mod embeddings;
 mod figures;
@@ -31,10 +31,10 @@ const ANY: &str = include_str!("../../recipes/audit.toml");
 /// What an audit of embeddings starts from.
 const EMBEDDINGS: &str = include_str!("../../recipes/audit-embeddings.toml");
 
-/// The settings of an audit unless told otherwise, which depend on what the items are; nothing for those of any audit.
+/// The default settings of an audit for these items; without a kind of items, those of any audit.
 pub fn defaults(items: Option<&Items>) -> Result<Layers> {
     let text = if matches!(items, Some(Items::Features(_))) { EMBEDDINGS } else { ANY };
-    Ok(Layers::new().with_text("audit's defaults", text)?)
+    Ok(Layers::new().with_text("the defaults of an audit", text)?)
 }
 
 /// Trains on data whose labels are of unknown quality and ranks every label, as [`train`](crate::train()) does, and adds `audit.json` and
@@ -61,7 +61,7 @@ pub fn estimate(results: &serde_json::Value) -> Option<(f64, f64)> {
     Some((noise["rate"].as_f64()?, noise["interval_95"][1].as_f64()?))
 }
 
-/// Writes what an audit leaves beside a run's files.
+/// Writes the files that an audit adds to a run's.
 fn write_findings(done: &Done, begun: Instant) -> Result<()> {
     let Done { material, folder, summary, .. } = done;
     let origin = |index| material.train.items().origin(index);

@@ -5,7 +5,7 @@ use crate::Done;
 /// Rows of each table.
 const SHOWN: usize = 5;
 
-/// A short account: how many labels are wrong, in which classes, mistaken for what.
+/// A short summary: how many labels are wrong, in which classes, and what they should probably be.
 pub fn describe(done: &Done) -> String {
     let Done { material, summary, trained, .. } = done;
     let classes = material.train.classes();
@@ -18,7 +18,7 @@ pub fn describe(done: &Done) -> String {
     if let Some(estimate) = &summary.estimate {
         let [low, high] = estimate.interval;
         line(format!(
-            "wrong labels, estimated: {} ({} to {})",
+            "estimated share of wrong labels: {} ({} to {})",
             percent(estimate.rate),
             percent(low),
             percent(high)
@@ -46,11 +46,11 @@ pub fn describe(done: &Done) -> String {
         let known = [
             ("share of wrong labels", measures.noise_true),
             ("average precision", measures.average_precision),
-            ("flags that are right", measures.flag_precision),
+            ("flags that are correct", measures.flag_precision),
             ("wrong labels flagged", measures.flag_recall),
             ("true class suggested", measures.suggestion_accuracy),
         ];
-        line("by the known truth".into());
+        line("compared with the known truth".into());
         for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             line(format!("  {name:<26}{:>8}", percent(value)));
         }

@@ -1,4 +1,4 @@
-//! What is learnt from: known before the data is opened.
+//! The data of a run: known before it is opened.
 
 use negscale::Taxonomy;
 use negscale::taxonomy::LearntSettings;
@@ -13,17 +13,17 @@ use std::path::{Path, PathBuf};
 /// The data, its noise and its class tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataSettings {
-    /// A known name, or a path.
+    /// A known dataset, or a path.
     pub data: String,
-    /// Folder to look in first.
+    /// Folder to search first.
     pub data_dir: Option<PathBuf>,
     /// What the data itself does not say.
     pub own: OwnOptions,
-    /// How many of the training samples are used, always the same ones; all without it.
+    /// How many of the training samples are used, always the same ones; all if not set.
     pub samples: Option<usize>,
     /// Pixels a side that pictures are brought to.
     pub side: Option<usize>,
-    /// Noise to lay over the training labels.
+    /// Noise added to the training labels.
     pub noise: NoiseSpec,
     /// Its seed.
     pub noise_seed: u64,
@@ -32,7 +32,7 @@ pub struct DataSettings {
 }
 
 impl DataSettings {
-    /// Folders to look in, in order.
+    /// Folders to search, in order.
     pub fn folders(&self) -> Folders {
         Folders::of_process(self.data_dir.as_deref())
     }
@@ -42,7 +42,7 @@ impl DataSettings {
         NoiseContext { folders: self.folders().looked_in().to_vec(), ..NoiseContext::default() }
     }
 
-    /// Files and folders of the user's own that are read; sets known by name are not among them.
+    /// The user's own files and folders that are read; known datasets are not among them.
     pub fn own_files(&self) -> Vec<PathBuf> {
         let is_own = !negscale_data::known::is_known(&self.data);
         let noise = if let NoiseSpec::File(path) = &self.noise { Some(path.clone()) } else { None };

@@ -90,15 +90,15 @@ fn of_defaults(name: &str, about: &str, defaults: &Table, meanings: &[(&str, &st
 /// All tables, in the order in which they are written; the first holds the keys outside tables.
 pub fn tables() -> Vec<TableDoc> {
     let mut all = vec![
-        of_rows("", "what is trained on what", meanings::TOP),
+        of_rows("", "data, method, network and training", meanings::TOP),
         of_rows("optimiser", "how parameters are updated", meanings::OPTIMISER),
-        of_rows("schedule", "how the learning rate goes", meanings::SCHEDULE),
+        of_rows("schedule", "how the learning rate changes over training", meanings::SCHEDULE),
     ];
     let negscale = table(&::negscale::Settings::default());
     all.extend(of_defaults("negscale", "the plug-in", &negscale, meanings::NEGSCALE));
-    all.push(of_rows("audit", "which labels are taken to be wrong", meanings::AUDIT));
+    all.push(of_rows("audit", "which labels are considered wrong", meanings::AUDIT));
     let mixture = table(&GmmSettings::default());
-    all.extend(of_defaults("audit.mixture", "the mixture of losses", &mixture, meanings::MIXTURE));
+    all.extend(of_defaults("audit.mixture", "the Gaussian mixture over losses", &mixture, meanings::MIXTURE));
     for card in hosts::METHODS {
         all.extend(of_defaults(card.id, card.about, &(card.settings)(), card.meanings));
     }
@@ -132,7 +132,7 @@ pub fn find(name: &str) -> Result<Vec<Key>> {
     Err(Error::Settings {
         place: "of a recipe".into(),
         problem: format!(
-            "there is no key or table `{name}`; did you mean `{}`? Without a name, all keys are explained",
+            "there is no key or table `{name}`; did you mean `{}`? Leave the name out to list all keys",
             near.first().unwrap_or(&"")
         ),
     })

@@ -1,7 +1,7 @@
 //! Optimisers and schedules by the word `kind`: what each kind has by default, and which keys it knows.
 
 use negscale_methods::settings::table;
-use negscale_nets::optim::{Adam, Rule, Sgd};
+use negscale_nets::optim::{Adam, OptimiserSettings, Sgd};
 use negscale_nets::schedule::{Milestone, Schedule, Shape};
 use toml::Table;
 
@@ -29,13 +29,17 @@ impl Kind {
 
 /// Kinds of optimisers.
 pub(super) fn optimisers() -> Kinds {
-    let rules = [Rule::Sgd(Sgd::default()), Rule::Adam(Adam::default()), Rule::AdamW(Adam::default())];
+    let rules = [
+        OptimiserSettings::Sgd(Sgd::default()),
+        OptimiserSettings::Adam(Adam::default()),
+        OptimiserSettings::AdamW(Adam::default()),
+    ];
     let all =
         rules.iter().map(|rule| Kind { name: rule.name(), defaults: table(rule), optional: &[] }).collect();
     Kinds { table: "optimiser", all }
 }
 
-/// Kinds of schedules. Where a shape has no default of its own, the milestones are those of published training code: steps
+/// Kinds of schedules. Where a shape has no default, the milestones are those of published training code: steps
 /// as for CIFAR-N, the line as in Co-teaching.
 pub(super) fn schedules() -> Kinds {
     let shapes: [(_, Shape, &[&str]); 6] = [

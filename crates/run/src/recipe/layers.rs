@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Which layer lies over which.
+/// Which layer overrides which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     File,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
 /// Values by the path of their keys.
 pub(super) type Entries = BTreeMap<String, Entry>;
 
-/// Settings as written, one layer over the other; what nobody writes takes its default.
+/// Settings as written, layer over layer; what is not set takes its default.
 #[derive(Debug, Clone)]
 pub struct Layers {
     keys: Vec<Key>,
@@ -97,7 +97,7 @@ impl Layers {
         Ok(entries)
     }
 
-    /// With pairs `key=value` over all files; keys have their table in front, with a point. A value that is no TOML is text.
+    /// With pairs `key=value` over all files; keys are written with their table, as in `table.key`. A value that is not TOML is text.
     pub fn with_sets<T: AsRef<str>>(mut self, pairs: impl IntoIterator<Item = T>) -> Result<Self> {
         for pair in pairs {
             let pair = pair.as_ref();
@@ -105,7 +105,7 @@ impl Layers {
             let Some((path, text)) = pair.split_once('=') else {
                 return Err(wrong(
                     format!("in {place}"),
-                    "it has no `=`; write KEY=VALUE, such as epochs=3 or negscale.lambda=0.5",
+                    "`=` is missing; write KEY=VALUE, such as epochs=3 or negscale.lambda=0.5",
                 ));
             };
             let (path, text) = (path.trim(), text.trim());
@@ -157,7 +157,8 @@ impl Layers {
             } else if path == "provenance" {
                 // How a saved recipe came about: for people.
             } else if path == "matrix" {
-                let problem = "[matrix] spans several runs: run them all with `negscale sweep run`, or leave it out here";
+                let problem =
+                    "[matrix] describes several runs: run them all with `negscale sweep run`, or remove it";
                 return Err(wrong(format!("in {place}"), problem));
             } else if self.is_table(&path) {
                 let Value::Table(inner) = value else {
@@ -196,7 +197,10 @@ impl Layers {
         }
         let of = if table.is_empty() { String::new() } else { format!(" in [{table}]") };
         let Some(near) = nearest(name, known.iter().copied()).first().copied() else {
-            return wrong(format!("in {place}"), format!("there is no key `{name}`{of}: it has no settings"));
+            return wrong(
+                format!("in {place}"),
+                format!("there is no key `{name}`{of}: the table has no settings"),
+            );
         };
         // A key whose table was forgotten is found by its name.
         let astray = self.keys.iter().find(|key| key.name == name && key.table != table).map(Key::path);
@@ -208,7 +212,7 @@ impl Layers {
         )
     }
 
-    /// The uppermost value of a key.
+    /// The value of a key in the topmost layer that sets it.
     pub(super) fn get(&self, path: &str) -> Option<&Entry> {
         self.layers.iter().rev().find_map(|(_, entries)| entries.get(path))
     }
@@ -280,7 +284,7 @@ impl Layers {
         };
         let side = self.whole("side").map(|side| side as usize);
         if side == Some(0) {
-            return Err(wrong(self.place("side"), "it is 0; pictures need at least 1 pixel a side"));
+            return Err(wrong(self.place("side"), "it is 0; images need at least 1 pixel per side"));
         }
         let samples = self.whole("samples").map(|samples| samples as usize);
         Ok(DataSettings {
@@ -322,7 +326,7 @@ pub(super) fn parse(place: &str, text: &str) -> Result<Table> {
     })
 }
 
-/// Puts a value where a path with points says.
+/// Puts a value at a dotted path.
 pub(super) fn insert(table: &mut Table, path: &str, value: Value) {
     match path.split_once('.') {
         None => drop(table.insert(path.into(), value)),

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Each key is an axis: the path of a setting with its values, or any name whose entries are tables of settings. Every
-//! combination is a [`Cell`], the last axis running fastest, in the order of the file; `exclude` drops those that have all of an
+//! combination is a [`MatrixCell`], the last axis running fastest, in the order of the file; `exclude` drops those that have all of an
 //! entry's settings (as written, in the matrix or outside it), `include` adds single ones. A cell lies over the common
 //! recipe; what it says is checked like any recipe, and errors name file, axis and entry.
 
@@ -28,13 +28,13 @@ const MOST: usize = 100_000;
 
 /// One combination: a run's settings.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct MatrixCell {
     name: String,
     written: BTreeMap<String, Value>,
     layers: Layers,
 }
 
-impl Cell {
+impl MatrixCell {
     /// What tells it from the others, such as `host=rolr, seed=2`.
     pub fn name(&self) -> &str {
         &self.name
@@ -58,7 +58,7 @@ struct Entry {
 }
 
 /// The cells of a recipe over `beneath`, in order; one without `[matrix]` is a single cell. `place` is what errors call it.
-pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<Cell>> {
+pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<MatrixCell>> {
     let mut table = super::layers::parse(place, text)?;
     let matrix = table.remove("matrix");
     let common = beneath.with_table(place, table)?;
@@ -92,8 +92,7 @@ pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<Cell>> {
         let before = cells.len();
         cells.retain(|cell| !has_all(cell, &entry.entries));
         if cells.len() == before {
-            let problem =
-                "it drops no combination; it must name settings and values as the matrix writes them";
+            let problem = "it excludes no combination; name settings and values exactly as the matrix does";
             return Err(wrong(at, problem));
         }
     }
@@ -115,13 +114,13 @@ fn pick(axes: &[(String, Vec<Entry>)], number: usize) -> Vec<(&str, &Entry)> {
     chosen
 }
 
-fn combine(common: &Layers, chosen: &[(&str, &Entry)], place: &str) -> Result<Cell> {
+fn combine(common: &Layers, chosen: &[(&str, &Entry)], place: &str) -> Result<MatrixCell> {
     let (mut written, mut names, mut all) = (BTreeMap::new(), Vec::new(), Entries::new());
     let mut axis_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (axis, entry) in chosen {
         for (path, value) in &entry.settings {
             if let Some(other) = axis_of.insert(path, axis) {
-                let problem = format!("both `{other}` and `{axis}` set `{path}`; only one of them can");
+                let problem = format!("both `{other}` and `{axis}` set `{path}`; only one of them may");
                 return Err(wrong(format!("in {place}, [matrix]"), problem));
             }
             names.push(format!("{path}={}", plain(value)));
@@ -129,8 +128,8 @@ fn combine(common: &Layers, chosen: &[(&str, &Entry)], place: &str) -> Result<Ce
         }
         all.extend(entry.entries.clone());
     }
-    let name = if names.is_empty() { "the only one".into() } else { names.join(", ") };
-    Ok(Cell { name, written, layers: common.clone().with_entries(all) })
+    let name = if names.is_empty() { "the only run".into() } else { names.join(", ") };
+    Ok(MatrixCell { name, written, layers: common.clone().with_entries(all) })
 }
 
 /// Takes a list of tables out of the matrix.
@@ -152,14 +151,11 @@ fn entries_of(axis: &str, value: Value, common: &Layers, place: &str) -> Result<
     let Value::Array(items) = value else {
         return Err(wrong(
             at,
-            "it must be a list of values, or of tables of settings; put it outside [matrix] if it is common",
+            "it must be a list of values or of tables of settings; a setting common to all runs belongs outside [matrix]",
         ));
     };
     if items.is_empty() {
-        return Err(wrong(
-            at,
-            "the list is empty, so there would be no run; leave the key out or name values",
-        ));
+        return Err(wrong(at, "the list is empty, so there would be no run; add values or remove the key"));
     }
     let mut entries = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
@@ -181,7 +177,7 @@ fn entries_of(axis: &str, value: Value, common: &Layers, place: &str) -> Result<
 }
 
 /// Whether a cell has all of these settings.
-fn has_all(cell: &Cell, wanted: &Entries) -> bool {
+fn has_all(cell: &MatrixCell, wanted: &Entries) -> bool {
     wanted
         .iter()
         .all(|(path, entry)| cell.layers.get(path).is_some_and(|there| is_same(&there.value, &entry.value)))

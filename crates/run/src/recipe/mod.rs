@@ -1,17 +1,17 @@
-//! Recipes: every setting of a run, by name, from layers that lie over one another.
+//! Recipes: every setting of a run, by name, from layers that override one another.
 //!
 //! ```text
 //! defaults  <-  recipe files (TOML)  <-  --set key=value  <-  flags
 //! ```
 //!
-//! [`Layers`] collects and checks what people write: a key that does not exist, a value of the wrong kind or a name that
-//! nothing has is an error that says in which file or flag it stands and what was probably meant. What the data is
+//! [`Layers`] collects and checks what people write: an unknown key, a value of the wrong kind or an unknown name
+//! is an error that says in which file or flag it is and what was probably meant. What the data is
 //! ([`Layers::data`]) can be had at once; the rest ([`Layers::resolve`]) waits until it is known whether the data are pictures
 //! or features, because defaults depend on that. The answer is a [`Recipe`], in which every setting has its value.
 //!
 //! Paths are relative to the folder the program runs in, as on the command line.
 //!
-//! `[optimiser]` and `[schedule]` begin with those of the host, unless another `kind` is asked for: then with that kind's own
+//! `[optimiser]` and `[schedule]` start from those of the host, unless another `kind` is asked for: then from that kind's own
 //! defaults. What a layer below wrote for another kind is not used.
 //!
 //! A table `[matrix]` spans many runs ([`expand`]).
@@ -39,7 +39,7 @@ mod value;
 pub use data::DataSettings;
 pub use keys::{Key, TableDoc, find, keys, tables};
 pub use layers::Layers;
-pub use matrix::{Cell, expand};
+pub use matrix::{MatrixCell, expand};
 pub use value::Expected;
 
 use negscale::PairCoverage;
@@ -48,30 +48,30 @@ use negscale_methods::{Result, plugins};
 
 /// The recipe for somebody who asks for nothing.
 pub const DEFAULT_RECIPE: &str = include_str!("../../recipes/default.toml");
-/// The data that is used unless told otherwise; it is inside the program.
+/// The default data, which is built into the program.
 pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
-/// Its noise unless told otherwise.
+/// Its default noise.
 pub const DEFAULT_NOISE: &str = "sym:0.5";
-/// The host that is used unless told otherwise.
+/// The default host.
 pub const DEFAULT_HOST: &str = "rolr";
-/// The plug-in that is used unless told otherwise.
+/// The default plug-in.
 pub const DEFAULT_PLUGIN: &str = "negscale";
-/// The method that is trained for comparison unless told otherwise.
+/// The default baseline.
 pub const DEFAULT_BASELINE: &str = "cross-entropy";
-/// Pictures up to this many pixels a side get the small network.
+/// Pictures up to this many pixels per side get the small network.
 pub const SMALL_SIDE: usize = 40;
 
-/// Larger pictures are brought to this many pixels a side unless told otherwise: photographs as they come would take days.
+/// Larger pictures are brought to this many pixels per side by default: photographs as they come would take days.
 pub const LARGEST_SIDE: usize = 96;
 
 /// A run with every setting resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {
-    /// What is learnt from.
+    /// The training data.
     pub data: DataSettings,
     /// What is trained, and how; settings of host and plug-in are complete.
     pub train: TrainSettings,
-    /// A method to train equally long for comparison.
+    /// A baseline to train for as many epochs, for comparison.
     pub baseline: Option<String>,
     /// Its own settings, complete.
     pub baseline_settings: toml::Table,
@@ -80,8 +80,8 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// What the plug-in will find to do in the class tree of data with these classes; unknown without a plug-in, or while the tree
-    /// has yet to grow. A plug-in that could never act is an error.
+    /// Which class pairs the plug-in will act on in the class tree of data with these classes; unknown without a plug-in, or
+    /// before the tree is learnt. A plug-in that could never act is an error.
     pub fn pair_coverage(&self, classes: &[String]) -> Result<Option<PairCoverage>> {
         let card = plugins::card(&self.train.plugin)?;
         if !card.attaches() {

@@ -50,16 +50,16 @@ impl Expected {
     /// As a person would say it.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Text => "text, such as \"abc\"",
+            Self::Text => "a string, such as \"abc\"",
             Self::Whole => "a whole number, 0 or larger",
             Self::Number | Self::AsWritten => "a number, such as 0.5",
             Self::Switch => "true or false",
             Self::Wholes => "a list of whole numbers, such as [256, 128]",
-            Self::Texts => "a list of texts, such as [\"a\", \"b\"]",
+            Self::Texts => "a list of strings, such as [\"a\", \"b\"]",
             Self::List => "a list, such as [1, 2]",
-            Self::Milestone => "a whole number of epochs, or a share of all such as 0.5",
-            Self::Milestones => "a list of epochs or shares of all, such as [0.5, 0.75]",
-            Self::Auto => "\"auto\", a whole number of epochs, or a share of all such as 0.5",
+            Self::Milestone => "a whole number of epochs, or a share of all epochs such as 0.5",
+            Self::Milestones => "a list of epochs or of shares of all epochs, such as [0.5, 0.75]",
+            Self::Auto => "\"auto\", a whole number of epochs, or a share of all epochs such as 0.5",
             Self::Rate => "\"estimate\", \"known\", or a number such as 0.4",
             Self::Momentum => "a number such as 0.9, or for one-cycle two such as [0.85, 0.95]",
         }
@@ -100,7 +100,7 @@ impl Expected {
 /// A value as a person would say it.
 pub(super) fn describe(value: &Value) -> String {
     match value {
-        Value::String(text) => format!("the text \"{text}\""),
+        Value::String(text) => format!("the string \"{text}\""),
         Value::Integer(number) => format!("the number {number}"),
         Value::Float(number) => format!("the number {number}"),
         Value::Boolean(switch) => switch.to_string(),

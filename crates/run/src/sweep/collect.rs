@@ -1,14 +1,14 @@
-//! Tables over finished runs, and every run in a line for whoever wants to check them.
+//! Tables over finished runs, and a table with one line per run to check them.
 
 use super::pairs;
-use super::plan::{Plan, Run};
-use super::state::State;
+use super::plan::{PlannedRun, SweepPlan};
+use super::state::RunState;
 use crate::error::bail;
 use crate::folder::write;
 use crate::{Result, recipe};
 use negscale_atomic_file::OwnFolder;
-use negscale_report::table::{Best, Cell, Column, Form, Kind};
-use negscale_report::{Outcome, Sample, Table, several_instructions, told};
+use negscale_report::table::{Best, Cell, Column, ColumnKind, NumberFormat};
+use negscale_report::{Outcome, Sample, Table, mark_true_labels, several_instructions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ const NONE: &str = "-";
 
 /// A run that is done.
 pub struct Finished<'a> {
-    pub run: &'a Run,
+    pub run: &'a PlannedRun,
     pub outcome: Outcome,
 }
 
@@ -34,7 +34,7 @@ impl Finished<'_> {
     /// The same as cells of a table; a host that was told true labels is marked.
     pub fn cells(&self, keys: &[String]) -> Vec<Cell> {
         let cell = |(key, value): (&String, String)| match key.as_str() {
-            "host" => Cell::text(told(&value, self.outcome.true_labels())),
+            "host" => Cell::text(mark_true_labels(&value, self.outcome.true_labels())),
             "plugin" => Cell::text(&self.outcome.acting),
             _ => Cell::text(value),
         };
@@ -42,7 +42,7 @@ impl Finished<'_> {
     }
 }
 
-fn values(run: &Run, keys: &[String]) -> Vec<String> {
+fn values(run: &PlannedRun, keys: &[String]) -> Vec<String> {
     keys.iter().map(|key| run.setting(key).unwrap_or_else(|| NONE.into())).collect()
 }
 
@@ -66,14 +66,14 @@ pub struct TableOptions {
 }
 
 /// Tables over the runs that are done: means, and gains of the plug-in on the same seeds. Written to `out` if that is named.
-pub fn tables(plan: &Plan, options: &TableOptions) -> Result<Vec<Table>> {
-    let states: Vec<State> = plan.runs.iter().map(State::of).collect();
+pub fn tables(plan: &SweepPlan, options: &TableOptions) -> Result<Vec<Table>> {
+    let states: Vec<RunState> = plan.runs.iter().map(RunState::of).collect();
     let done: Vec<Finished<'_>> = plan
         .runs
         .iter()
         .zip(&states)
         .filter_map(|(run, state)| match state {
-            State::Done(outcome) => Some(Finished { run, outcome: (**outcome).clone() }),
+            RunState::Done(outcome) => Some(Finished { run, outcome: (**outcome).clone() }),
             _ => None,
         })
         .collect();
@@ -81,7 +81,7 @@ pub fn tables(plan: &Plan, options: &TableOptions) -> Result<Vec<Table>> {
         let below =
             plan.runs.first().and_then(|run| run.place.parent()).map(|place| place.display().to_string());
         bail!(
-            "none of the {} runs below {} is done; begin with `negscale sweep run`",
+            "none of the {} runs below {} is done; start with `negscale sweep run`",
             plan.runs.len(),
             below.unwrap_or_default()
         );
@@ -113,7 +113,7 @@ pub fn tables(plan: &Plan, options: &TableOptions) -> Result<Vec<Table>> {
 }
 
 /// How many runs the table is from, and what they have in common that a reader must know.
-fn note(plan: &Plan, done: &[Finished<'_>], axes: &Axes) -> String {
+fn note(plan: &SweepPlan, done: &[Finished<'_>], axes: &Axes) -> String {
     let mut notes = vec![format!("{} of {} runs are done.", done.len(), plan.runs.len())];
     for key in ["data", "noise"].map(str::to_owned) {
         if !axes.rows.contains(&key) && !axes.columns.contains(&key) {
@@ -122,7 +122,10 @@ fn note(plan: &Plan, done: &[Finished<'_>], axes: &Axes) -> String {
     }
     let versions = once(done.iter().map(|run| run.outcome.version.as_str()));
     if versions.len() > 1 {
-        notes.push(format!("Made by several versions of the program: {}.", versions.join(", ")));
+        notes.push(format!(
+            "These runs were made by several versions of the program: {}.",
+            versions.join(", ")
+        ));
     }
     let outcomes: Vec<&Outcome> = done.iter().map(|run| &run.outcome).collect();
     notes.extend(several_instructions(&outcomes));
@@ -143,11 +146,11 @@ fn save(table: &Table, out: &OwnFolder, name: &str) -> Result<()> {
 impl Axes {
     /// As asked for, else data and noise beside one another and all else that varies below one another. Runs that differ in
     /// more than seeds never fall into one cell.
-    fn choose(plan: &Plan, rows: &[String], columns: &[String]) -> Result<Self> {
+    fn choose(plan: &SweepPlan, rows: &[String], columns: &[String]) -> Result<Self> {
         for key in rows.iter().chain(columns) {
             let found = recipe::find(key)?;
             if !found.iter().any(|known| known.path() == *key) {
-                bail!("`{key}` is no single setting; write it with its table, such as negscale.lambda");
+                bail!("`{key}` is not a single setting; write it with its table, such as negscale.lambda");
             }
         }
         let varies =
@@ -163,7 +166,7 @@ impl Axes {
         while let Some(key) = axes.mixed(plan) {
             if !is_free {
                 bail!(
-                    "runs that differ in `{key}` would fall into one cell; add it to --rows, or choose with --only"
+                    "runs that differ in `{key}` would be averaged in one cell; add it to --rows, or select with --only"
                 );
             }
             axes.rows.push(key);
@@ -172,7 +175,7 @@ impl Axes {
     }
 
     /// A setting, other than seeds, in which two runs of one cell differ; one of the matrix rather than another.
-    fn mixed(&self, plan: &Plan) -> Option<String> {
+    fn mixed(&self, plan: &SweepPlan) -> Option<String> {
         let mut first: BTreeMap<(Vec<String>, Vec<String>), BTreeMap<String, String>> = BTreeMap::new();
         for run in &plan.runs {
             let at = (values(run, &self.rows), values(run, &self.columns));
@@ -213,15 +216,19 @@ pub fn settings(table: &toml::Table, without: &[&str]) -> BTreeMap<String, Strin
 }
 
 /// How a figure is shown, and what is best.
-pub fn form(figure: &str) -> (Form, &'static str, Option<Best>) {
+pub fn form(figure: &str) -> (NumberFormat, &'static str, Option<Best>) {
     let is_fraction = ["test_", "fit_", "noise_", "audit_"].iter().any(|begin| figure.starts_with(begin));
     let best = (figure.starts_with("test_") || figure.starts_with("audit_")).then_some(Best::Largest);
     let digits = if figure.starts_with("similarity") { 3 } else { 2 };
-    if is_fraction { (Form::percent(2), " in %", best) } else { (Form::plain(digits), "", best) }
+    if is_fraction {
+        (NumberFormat::percent(2), " in %", best)
+    } else {
+        (NumberFormat::plain(digits), "", best)
+    }
 }
 
 /// A cell with mean, deviation and count.
-pub fn mean(sample: &Sample, form: Form) -> Cell {
+pub fn mean(sample: &Sample, form: NumberFormat) -> Cell {
     match sample.mean() {
         Some(mean) => Cell::Mean { mean, deviation: sample.deviation(), count: sample.count(), form },
         None => Cell::Empty,
@@ -238,10 +245,10 @@ fn grid(done: &[Finished<'_>], axes: &Axes, figure: &str, note: &str) -> Result<
     let (form, unit, best) = form(figure);
     let rows = once(done.iter().map(|run| run.values(&axes.rows)));
     let columns = once(done.iter().map(|run| run.values(&axes.columns)));
-    let mut heads: Vec<Column> = axes.rows.iter().map(|key| Column::new(key, Kind::Text)).collect();
+    let mut heads: Vec<Column> = axes.rows.iter().map(|key| Column::new(key, ColumnKind::Text)).collect();
     for column in &columns {
         let head = if column.is_empty() { figure.to_owned() } else { column.join(", ") };
-        heads.push(Column { best, ..Column::new(head, Kind::Mean) });
+        heads.push(Column { best, ..Column::new(head, ColumnKind::Mean) });
     }
     let title = format!("{figure}{unit}: mean ± standard deviation (number of runs)");
     let mut table = Table::new(title, heads).with_note(note);
@@ -255,32 +262,33 @@ fn grid(done: &[Finished<'_>], axes: &Axes, figure: &str, note: &str) -> Result<
             let sample: Sample = here.filter_map(|run| run.outcome.figures.get(figure).copied()).collect();
             cells.push(mean(&sample, form));
         }
-        let is_told = first.is_some_and(|run| run.outcome.true_labels() > 0);
-        if is_told { table.push_apart(cells)? } else { table.push(cells)? }
+        let uses_truth = first.is_some_and(|run| run.outcome.true_labels() > 0);
+        if uses_truth { table.push_apart(cells)? } else { table.push(cells)? }
     }
     Ok(table)
 }
 
 /// Every run in a line.
-fn lines(plan: &Plan, states: &[State]) -> Result<Table> {
+fn lines(plan: &SweepPlan, states: &[RunState]) -> Result<Table> {
     let always =
         ["data", "noise", "noise_seed", "seed", "host", "plugin", "net", "epochs"].map(str::to_owned);
     let keys = once(always.into_iter().chain(plan.written.iter().cloned()));
     let outcomes: Vec<Option<&Outcome>> = states
         .iter()
-        .map(|state| if let State::Done(outcome) = state { Some(&**outcome) } else { None })
+        .map(|state| if let RunState::Done(outcome) = state { Some(&**outcome) } else { None })
         .collect();
     let figures = outcomes.iter().flatten().flat_map(|outcome| outcome.figures.keys());
     // `epochs` is a setting too.
     let figures: BTreeSet<&String> = figures.filter(|figure| !keys.contains(figure)).collect();
-    let mut heads: Vec<Column> = ["run", "state"].map(|head| Column::new(head, Kind::Text)).into();
-    heads.extend(keys.iter().map(|key| Column::new(key, Kind::Text)));
-    heads.push(Column::new("noise_laid_over", Kind::Number));
-    heads.push(Column::new("noise_convention", Kind::Text));
-    heads.extend(figures.iter().map(|figure| Column::new(*figure, Kind::Number)));
-    heads.extend(["hardware", "instructions", "version"].map(|head| Column::new(head, Kind::Text)));
+    let mut heads: Vec<Column> = ["run", "state"].map(|head| Column::new(head, ColumnKind::Text)).into();
+    heads.extend(keys.iter().map(|key| Column::new(key, ColumnKind::Text)));
+    heads.push(Column::new("noise_laid_over", ColumnKind::Number));
+    heads.push(Column::new("noise_convention", ColumnKind::Text));
+    heads.extend(figures.iter().map(|figure| Column::new(*figure, ColumnKind::Number)));
+    heads.extend(["hardware", "instructions", "version"].map(|head| Column::new(head, ColumnKind::Text)));
     let mut table = Table::new("runs", heads);
-    let exact = |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(value, Form::plain(6)));
+    let exact =
+        |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(value, NumberFormat::plain(6)));
     for ((run, state), outcome) in plan.runs.iter().zip(states).zip(outcomes) {
         let name = run.place.file_name().unwrap_or_default().to_string_lossy();
         let mut row = vec![Cell::text(name), Cell::text(state.word())];

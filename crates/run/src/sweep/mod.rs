@@ -1,7 +1,7 @@
 //! Many runs from recipes with `[matrix]`, and tables over them.
 //!
 //! Every run has a folder named by what it is: the hash of its resolved settings, its data and the program's version. What
-//! is done, begun, failed or missing is read off these folders and nowhere else, so a sweep can be stopped, started again,
+//! is done, begun, failed or missing is read from these folders and nowhere else, so a sweep can be stopped, resumed,
 //! extended, shared between recipes and run by several processes.
 
 mod collect;
@@ -11,6 +11,6 @@ mod state;
 mod work;
 
 pub use collect::{TableOptions, tables};
-pub use plan::{Plan, Run, Selection, plan};
-pub use state::{State, WORDS, first_line};
+pub use plan::{PlannedRun, RunSelection, SweepPlan, plan};
+pub use state::{RunState, WORDS, first_line};
 pub use work::{End, WorkOptions, default_jobs, work};

@@ -6,7 +6,7 @@
 use super::collect::{Axes, Finished, form, mean, once, settings};
 use crate::Result;
 use negscale_records::statistics::CONFIDENCE;
-use negscale_report::table::{Cell, Column, Kind};
+use negscale_report::table::{Cell, Column, ColumnKind};
 use negscale_report::{Outcome, Paired, Sample, Table, unlike_pairs};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,14 +42,14 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
     }
     let (form, unit, _) = form(figure);
     let keys: Vec<String> = axes.columns.iter().chain(&axes.rows).cloned().collect();
-    let mut heads: Vec<Column> = keys.iter().map(|key| Column::new(key, Kind::Text)).collect();
-    heads.push(Column::new("alone", Kind::Mean));
-    heads.push(Column::new("with plug-in", Kind::Mean));
-    heads.push(Column::new("difference", Kind::Interval));
-    heads.push(Column::new("interval is", Kind::Text));
+    let mut heads: Vec<Column> = keys.iter().map(|key| Column::new(key, ColumnKind::Text)).collect();
+    heads.push(Column::new("alone", ColumnKind::Mean));
+    heads.push(Column::new("with plug-in", ColumnKind::Mean));
+    heads.push(Column::new("difference", ColumnKind::Interval));
+    heads.push(Column::new("interval is", ColumnKind::Text));
     let confidence = 100.0 * CONFIDENCE;
     let title = format!(
-        "Gain of the plug-in in {figure}{unit}: mean ± standard deviation (number of pairs), difference with its {confidence:.0} % interval"
+        "Gain of the plug-in in {figure}{unit}: mean ± standard deviation (number of pairs), and the difference with its {confidence:.0} % interval"
     );
     let mut table = Table::new(title, heads);
     let (mut lonely, mut unpaired, mut unlike, mut idle) = (0, 0, 0, BTreeSet::new());
@@ -95,18 +95,18 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
             None => "too few pairs",
             Some((low, _)) if low > 0.0 => "above 0",
             Some((_, high)) if high < 0.0 => "below 0",
-            Some(_) => "open",
+            Some(_) => "around 0",
         };
         row.push(Cell::text(words));
         table.push(row)?;
     }
-    let mut notes = vec!["Interval of Student's t over pairs that differ in the plug-in alone.".to_owned()];
+    let mut notes = vec!["Student's t interval over pairs that differ only in the plug-in.".to_owned()];
     let unpaired = unpaired + idle.len();
     if unpaired > 0 {
-        notes.push(format!("Runs left out because none with the same seeds is done yet: {unpaired}."));
+        notes.push(format!("Runs left out because no partner with the same seeds is done yet: {unpaired}."));
     }
     if lonely > 0 {
-        notes.push(format!("Settings with plug-in for which no run of the host alone is done: {lonely}."));
+        notes.push(format!("Settings with a plug-in for which no run of the host alone is done: {lonely}."));
     }
     if unlike > 0 {
         notes.push(unlike_pairs(unlike));

@@ -1,4 +1,4 @@
-//! Which runs a sweep has, each with all its settings and the folder it belongs into.
+//! The runs of a sweep, each with all its settings and its folder.
 
 use crate::error::bail;
 use crate::recipe::{self, DataSettings, Layers, Recipe, expand};
@@ -11,12 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Beneath every recipe of a sweep: comparisons are cells of their own there.
+/// Below every recipe of a sweep: in a sweep, a comparison is a separate run.
 const BENEATH: &str = "baseline = \"none\"";
 
 /// Which runs of which recipes.
 #[derive(Debug, Clone, Default)]
-pub struct Selection {
+pub struct RunSelection {
     /// Recipes: TOML files of settings with a table `[matrix]`.
     pub recipes: Vec<PathBuf>,
     /// Settings for all runs, as `KEY=VALUE`.
@@ -28,7 +28,7 @@ pub struct Selection {
 }
 
 /// One run.
-pub struct Run {
+pub struct PlannedRun {
     /// What tells it from the others.
     pub name: String,
     /// Its settings.
@@ -41,7 +41,7 @@ pub struct Run {
     pub is_small: bool,
 }
 
-impl Run {
+impl PlannedRun {
     /// A setting as text; none where the run has no such setting.
     pub fn setting(&self, path: &str) -> Option<String> {
         let mut parts = path.split('.');
@@ -52,12 +52,12 @@ impl Run {
 }
 
 /// All runs, and which settings vary.
-pub struct Plan {
+pub struct SweepPlan {
     /// The runs, in the order of the recipes, each once.
-    pub runs: Vec<Run>,
+    pub runs: Vec<PlannedRun>,
     /// Paths of the settings that the matrices write.
     pub written: Vec<String>,
-    /// What a person should know of how the data was read.
+    /// Notes on how the data was read.
     pub notes: Vec<String>,
 }
 
@@ -74,9 +74,10 @@ struct Opened {
 }
 
 /// The runs of the recipes; opens the data to know them by their content.
-pub fn plan(which: &Selection, below: &Path) -> Result<Plan> {
+pub fn plan(which: &RunSelection, below: &Path) -> Result<SweepPlan> {
     let only = Only::parse(&which.only)?;
-    let (mut opened, mut runs, mut written) = (Vec::<Opened>::new(), Vec::<Run>::new(), Vec::<String>::new());
+    let (mut opened, mut runs, mut written) =
+        (Vec::<Opened>::new(), Vec::<PlannedRun>::new(), Vec::<String>::new());
     let (mut places, mut tables) = (BTreeSet::new(), Vec::new());
     for path in &which.recipes {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -91,11 +92,14 @@ pub fn plan(which: &Selection, below: &Path) -> Result<Plan> {
             let at = open(&layers.data().with_context(context)?, &mut opened).with_context(context)?;
             let data: &Opened = &opened[at];
             let recipe = layers.resolve_for(&data.splits.train).with_context(context)?;
-            let settings: Table = recipe.to_toml().parse().context("settings do not read back")?;
+            let settings: Table = recipe
+                .to_toml()
+                .parse()
+                .context("the resolved settings cannot be read back; this is a defect, please report it")?;
             let hash = content(&recipe, data, &mut tables);
             let place = below.join(format!("{}-{hash}", folder::title(&recipe)));
             let is_small = matches!(data.splits.train.items(), Items::Features(_));
-            let run = Run { name: cell.name().to_owned(), recipe, settings, place, is_small };
+            let run = PlannedRun { name: cell.name().to_owned(), recipe, settings, place, is_small };
             if only.admits(&run) && places.insert(run.place.clone()) {
                 written.extend(cell.written().keys().cloned());
                 runs.push(run);
@@ -108,7 +112,7 @@ pub fn plan(which: &Selection, below: &Path) -> Result<Plan> {
     let mut seen = BTreeSet::new();
     written.retain(|path| seen.insert(path.clone()));
     let notes = opened.into_iter().flat_map(|data| data.splits.notes).collect();
-    Ok(Plan { runs, written, notes })
+    Ok(SweepPlan { runs, written, notes })
 }
 
 /// Where in `opened` the data is; noise and tree do not matter here.
@@ -159,7 +163,7 @@ impl Only {
         let mut all: Vec<(String, Vec<String>)> = Vec::new();
         for pair in pairs {
             let Some((key, value)) = pair.split_once('=') else {
-                bail!("--only {pair}: it has no `=`; write KEY=VALUE, such as host=rolr");
+                bail!("--only {pair}: `=` is missing; write KEY=VALUE, such as host=rolr");
             };
             let (key, value) = (key.trim(), value.trim().to_owned());
             if !known.contains(key) {
@@ -179,7 +183,7 @@ impl Only {
         Ok(Self(all))
     }
 
-    fn admits(&self, run: &Run) -> bool {
+    fn admits(&self, run: &PlannedRun) -> bool {
         self.0.iter().all(|(key, values)| {
             let found = run.setting(key);
             let is_same = |value: &String| match &found {

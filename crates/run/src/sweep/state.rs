@@ -1,30 +1,30 @@
-//! How far a run is, read off its folder.
+//! The progress of a run, read from its folder.
 
 use super::collect::settings;
-use super::plan::Run;
+use super::plan::PlannedRun;
 use crate::folder::{CHECKPOINTS, FAILURE};
 use negscale_atomic_file::OwnFolder;
 use negscale_report::{Error, Outcome};
 use std::fs;
 
-/// How far a run is.
-pub enum State {
+/// The progress of a run.
+pub enum RunState {
     /// Its results are there.
     Done(Box<Outcome>),
     /// A process trains it.
     Running,
-    /// It was stopped and can go on.
+    /// It was stopped and can be resumed.
     Begun,
     /// The last try failed, for this reason.
     Failed(String),
-    /// Nothing is there.
+    /// Not started.
     Missing,
 }
 
-/// All words of [`State::word`], in the order in which they are told.
+/// All words of [`RunState::word`], in the order in which they are printed.
 pub const WORDS: [&str; 5] = ["done", "running", "begun", "failed", "missing"];
 
-impl State {
+impl RunState {
     /// In a word.
     pub fn word(&self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl State {
     }
 
     /// Of a run, now.
-    pub fn of(run: &Run) -> Self {
+    pub fn of(run: &PlannedRun) -> Self {
         let read = Outcome::read(&run.place);
         if let Ok(outcome) = read {
             // The name of a folder is a hash of what is in it, unless somebody renamed it.

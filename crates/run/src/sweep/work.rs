@@ -1,10 +1,10 @@
-//! Runs what is not done: a process for every run, so many at once.
+//! Runs what is not done: one process per run, several at a time.
 //!
-//! A run that crashes takes no other with it. A run is told to stop by the end of its standard input: that comes also when
-//! the sweep itself is killed, so no run is left behind.
+//! A run that crashes affects no other. A run stops when its standard input ends, which also happens when the sweep itself is
+//! killed: no run is left behind.
 
-use super::plan::Run;
-use super::state::State;
+use super::plan::PlannedRun;
+use super::state::RunState;
 use crate::error::bail;
 use crate::folder::{FAILURE, OF_SWEEP, keep_apart, write};
 use crate::{Keep, Result, Stop};
@@ -28,25 +28,24 @@ pub enum End {
     Done,
     /// It failed, for this reason.
     Failed(String),
-    /// It was told to stop, or somebody else has it.
+    /// It was stopped, or another process runs it.
     Left,
 }
 
-/// How runs are worked off.
+/// How runs are executed.
 #[derive(Debug, Clone)]
 pub struct WorkOptions {
     /// The `negscale` program, of which every run is a process.
     pub program: PathBuf,
     /// Runs at once.
     pub jobs: usize,
-    /// What stays of a finished run.
+    /// What to keep of a finished run.
     pub keep: Keep,
 }
 
-/// How many runs to work off at once unless told otherwise. Small networks gain little from a second thread, and pictures fill them
-/// all.
+/// How many runs to execute at a time by default. Small networks gain little from a second thread; images use all threads.
 #[must_use]
-pub fn default_jobs(todo: &[&Run]) -> usize {
+pub fn default_jobs(todo: &[&PlannedRun]) -> usize {
     if todo.iter().all(|run| run.is_small) { cores() } else { 1 }
 }
 
@@ -54,16 +53,16 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Works off these runs. `over` is told of every run that is over, how it ended and how long it took.
+/// Executes these runs. `over` is called for every run that has ended, with how it ended and how long it took.
 pub fn work(
-    todo: &[&Run],
+    todo: &[&PlannedRun],
     options: &WorkOptions,
     stop: &Stop,
-    over: impl Fn(&Run, &End, Duration) -> Result<()> + Sync,
+    over: impl Fn(&PlannedRun, &End, Duration) -> Result<()> + Sync,
 ) -> Result<()> {
     let jobs = options.jobs.min(todo.len().max(1));
     let threads = (cores() / jobs.max(1)).max(1);
-    let queue: Mutex<VecDeque<&Run>> = Mutex::new(todo.iter().copied().collect());
+    let queue: Mutex<VecDeque<&PlannedRun>> = Mutex::new(todo.iter().copied().collect());
     let work = || -> Result<()> {
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -77,7 +76,7 @@ pub fn work(
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| match worker.join() {
             Ok(ended) => ended,
-            Err(_) => bail!("a thread of the sweep failed; run the same command again"),
+            Err(_) => bail!("a thread of the sweep failed; run the same command again to resume"),
         };
         workers.into_iter().map(join).collect()
     });
@@ -85,12 +84,12 @@ pub fn work(
     stop.check()
 }
 
-/// Runs one run, unless it is done or somebody else has it by now.
-fn attempt(run: &Run, options: &WorkOptions, threads: usize, stop: &Stop) -> Result<End> {
-    match State::of(run) {
-        State::Done(_) => return Ok(End::Done),
-        State::Running => return Ok(End::Left),
-        State::Begun | State::Failed(_) | State::Missing => {}
+/// Executes one run, unless it is done or another process has it by now.
+fn attempt(run: &PlannedRun, options: &WorkOptions, threads: usize, stop: &Stop) -> Result<End> {
+    match RunState::of(run) {
+        RunState::Done(_) => return Ok(End::Done),
+        RunState::Running => return Ok(End::Left),
+        RunState::Begun | RunState::Failed(_) | RunState::Missing => {}
     }
     let place = &run.place;
     keep_apart(place, &run.recipe.data.own_files())?;
@@ -132,11 +131,11 @@ fn attempt(run: &Run, options: &WorkOptions, threads: usize, stop: &Stop) -> Res
     };
     let said = fs::read(&errors).with_context(|| format!("cannot read {}", errors.display()))?;
     let said = String::from_utf8_lossy(&said);
-    let end = match State::of(run) {
-        State::Done(_) if status.success() => End::Done,
+    let end = match RunState::of(run) {
+        RunState::Done(_) if status.success() => End::Done,
         _ if matches!(status.code(), Some(130 | 143)) || stop.is_asked() => End::Left,
         // Another sweep was quicker.
-        State::Running => End::Left,
+        RunState::Running => End::Left,
         state => {
             let reason = reason(status, &said, &state);
             write(&failure, format!("{reason}\n").as_bytes())?;
@@ -149,10 +148,10 @@ fn attempt(run: &Run, options: &WorkOptions, threads: usize, stop: &Stop) -> Res
     Ok(end)
 }
 
-fn reason(status: ExitStatus, said: &str, state: &State) -> String {
+fn reason(status: ExitStatus, said: &str, state: &RunState) -> String {
     let said = said.trim().trim_start_matches("error: ");
     let ended = if status.success() {
-        format!("it ended well, but is {}", state.word())
+        format!("it ended without an error, but is {}", state.word())
     } else {
         format!("it ended with {status}")
     };

@@ -5,20 +5,20 @@ use super::peer_selection::Peers;
 use crate::Result;
 use crate::host::HostContext;
 use crate::kit::semi::{Division, divide};
-use negscale_audit::ledger::Samples;
+use negscale_audit::ledger::SampleIndices;
 use serde::{Deserialize, Serialize};
 
 /// Whose labels a network sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Split {
+pub enum LabelSplit {
     /// Those of its half.
     Disjoint,
     /// All.
     None,
 }
 
-impl Split {
+impl LabelSplit {
     /// Whether each sample's label is shown to a network.
     fn shown(self, net: usize, context: &HostContext) -> Vec<bool> {
         let samples = context.ledger.len();
@@ -62,7 +62,7 @@ impl Split {
         }
         let shown = self.shown(0, context).into_iter().enumerate();
         let clean: Vec<f32> = shown.map(|(i, shown)| peers.clean[usize::from(shown)][i]).collect();
-        context.ledger.set_clean(Samples::All, &clean)?;
+        context.ledger.set_clean(SampleIndices::All, &clean)?;
         Ok(clean.iter().filter(|&&w| w > 0.5).count() as f64 / clean.len().max(1) as f64)
     }
 }

@@ -7,7 +7,7 @@
 //! | a number | this one |
 //!
 //! The estimate needs nobody's help, so it is the default; published results of these methods were obtained with the rate known. It is
-//! noted with every epoch. Networks that have hardly learnt anything make it too high, those that learn by heart too low: methods ask early,
+//! noted with every epoch. Networks that have hardly learnt anything make it too high, those that memorise too low: methods ask early,
 //! but not at once, and no longer when they act on the answer.
 
 use crate::host::{Facts, Protocol};
@@ -47,7 +47,7 @@ impl Rate {
             (Self::Known, None) => Err(Error::Range {
                 setting: "rate",
                 value: "\"known\"".into(),
-                wanted: "the truth of these labels is not known; set \"estimate\", or a number",
+                wanted: "the true labels are not known; set \"estimate\", or a number",
             }),
             (Self::Estimate, Some(share)) if protocol == Protocol::Tuned => Ok(Self::Share(share)),
             (Self::Estimate, _) => Ok(Self::Estimate),

@@ -5,7 +5,7 @@ use crate::Result;
 use crate::host::{Batch, HostContext, Networks, Objective, Phase, Plan, State, Tap};
 use crate::kit::loss::{cross_entropy, negative_entropy};
 use negscale_audit::gmm::{self, GmmSettings};
-use negscale_audit::ledger::Samples;
+use negscale_audit::ledger::SampleIndices;
 use negscale_data::{Order, View};
 
 /// A plan of warm-up: each network by itself on weak views of everything.
@@ -43,7 +43,7 @@ pub(crate) struct Peers {
 
 impl Peers {
     /// Lets a network judge labels by the mixture of its losses, the mean of the `recent` last epochs'.
-    pub fn judge_losses(
+    pub fn assess_losses(
         &mut self,
         net: usize,
         context: &HostContext,
@@ -67,12 +67,12 @@ impl Peers {
     /// Enters the mean of both networks' words into the ledger; gives the share that is held to be clean.
     pub fn enter(&self, context: &mut HostContext) -> Result<f64> {
         let both: Vec<f32> = self.clean[0].iter().zip(&self.clean[1]).map(|(a, b)| (a + b) / 2.0).collect();
-        context.ledger.set_clean(Samples::All, &both)?;
+        context.ledger.set_clean(SampleIndices::All, &both)?;
         Ok(both.iter().filter(|&&w| w > 0.5).count() as f64 / both.len().max(1) as f64)
     }
 
     /// A network's word on these samples.
-    pub fn word(&self, net: usize, samples: &[u32]) -> Vec<f32> {
+    pub fn clean_probabilities(&self, net: usize, samples: &[u32]) -> Vec<f32> {
         samples.iter().map(|&i| self.clean[net][i as usize]).collect()
     }
 

@@ -1,9 +1,9 @@
 //! What both forms of DMLP (Tu et al., CVPR 2023) share: features without labels, then labels purified with the help of a few true
-//! ones, then training anew on the purified labels, which is the form's own.
+//! ones, then new networks trained on the purified labels, in a way of each form.
 //!
 //! 1. **Features.** Pictures: the harness network is trained by contrast of two changed views ([`nt_xent`]), no labels, for a share of all
 //!    epochs; features are what it makes of plain pictures. Feature vectors are their own.
-//! 2. **Purification** ([`purify`]), at the begin of the next epoch. Labels that are told ([`HostContext::truths`]) judge; the others are
+//! 2. **Purification** ([`purify`]), at the start of the next epoch. Labels that are told ([`HostContext::truths`]) judge; the others are
 //!    corrected.
 //! 3. Fresh networks learn the purified labels, the told ones among them.
 //!
@@ -12,7 +12,7 @@
 use crate::host::{Count, Part, Reset, Stage};
 use crate::hosts::prelude::*;
 use crate::kit::contrast::nt_xent;
-use crate::kit::purify::{Impure, Purify, purify};
+use crate::kit::purify::{PurificationInput, Purify, purify};
 use crate::kit::target::insist;
 use serde::{Deserialize, Serialize};
 
@@ -29,10 +29,10 @@ pub enum TapLabels {
 settings! {
     /// Settings that both forms share.
     PurifiedSettings over purify: Purify;
-    true_labels: Count = Count::Whole(1000), "true labels that the method is told: a number (at most a tenth of the samples), or a share";
-    feature_epochs: Milestone = Milestone::Share(0.5) => milestone, "pictures: epochs of learning features without labels, or their share of all epochs";
+    true_labels: Count = Count::Whole(1000), "true labels that the method uses: a number (at most a tenth of the samples), or a share";
+    feature_epochs: Milestone = Milestone::Share(0.5) => milestone, "images: epochs of learning features without labels, or their share of all epochs";
     feature_temperature: f64 = 0.5 => positive, "temperature of the contrast in these epochs";
-    second_view: View = View::Weak, "view in which the second branch sees samples; plain: both see the same, as in the authors' code";
+    second_view: View = View::Weak, "view of the second branch; plain: the same as the first, as in the authors' code";
     tap_labels: TapLabels = TapLabels::Purified, "labels that plug-ins see: purified or given";
 }
 
@@ -75,7 +75,7 @@ impl Purifying {
     }
 
     /// The plan of an epoch that learns features. Any other first purifies the labels if that is not done, and is the form's: the context then
-    /// counts epochs from the begin of its stage.
+    /// counts epochs from the start of its stage.
     pub fn plan(&mut self, context: &mut HostContext) -> Result<Option<Plan>> {
         let stage = Stage::at(context.epoch, &self.lengths);
         if self.is_features(context) {
@@ -88,7 +88,7 @@ impl Purifying {
         Ok(None)
     }
 
-    /// Counts epochs from the begin of the form's stage.
+    /// Counts epochs from the start of the form's stage.
     pub fn shift(&self, context: &mut HostContext) {
         context.epoch = Stage::at(context.epoch, &self.lengths).epoch;
     }
@@ -132,13 +132,14 @@ impl Purifying {
         };
         let ((first, dim), (second, _)) = (look(0)?, look(1)?);
         let (given, classes) = (context.ledger.given(), context.ledger.classes());
-        let from = Impure { views: [&first, &second], dim, given, classes, truths: context.truths };
+        let from =
+            PurificationInput { views: [&first, &second], dim, given, classes, truths: context.truths };
         let settings = &self.settings.purify;
         let pure = purify(from, settings, &mut context.draw_for_plan(0), || context.is_stopped())?;
         let held = |(i, &label): (usize, &u32)| pure.beliefs[i * classes + label as usize];
         let right: Vec<f32> = given.iter().enumerate().map(held).collect();
-        context.ledger.set_targets(ledger::Samples::All, &pure.beliefs)?;
-        context.ledger.set_clean(ledger::Samples::All, &right)?;
+        context.ledger.set_targets(ledger::SampleIndices::All, &pure.beliefs)?;
+        context.ledger.set_clean(ledger::SampleIndices::All, &right)?;
         let of_others = |(i, &label): (usize, &u32)| 1.0 - pure.beliefs[i * classes + label as usize];
         let others = pure.labels.iter().enumerate().map(of_others);
         self.right =
@@ -159,7 +160,7 @@ impl Purifying {
         for &(i, label) in context.truths {
             right[i as usize] = if label == given[i as usize] { 1.0 } else { 0.0 };
         }
-        Ok(context.ledger.set_clean(ledger::Samples::All, &right)?)
+        Ok(context.ledger.set_clean(ledger::SampleIndices::All, &right)?)
     }
 
     /// Targets of told samples among these are what was told, whatever the form has entered.
@@ -169,7 +170,7 @@ impl Purifying {
             if let Ok(at) = context.truths.binary_search_by_key(&sample, |&(i, _)| i) {
                 let mut row = vec![0.0; classes];
                 insist(&mut row, 0, context.truths[at].1, classes);
-                context.ledger.set_targets(ledger::Samples::These(&[sample]), &row)?;
+                context.ledger.set_targets(ledger::SampleIndices::These(&[sample]), &row)?;
             }
         }
         Ok(())

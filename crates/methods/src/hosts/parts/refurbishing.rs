@@ -1,6 +1,6 @@
 //! What RoLR and CCL share: two networks that refurbish labels for each other.
 //!
-//! $t_i = w_i\, e(\tilde y_i) + (1 - w_i)\, q_i$, with $w$ the peer's word on whether a label is clean and $q$ what both networks guess; the loss is
+//! $t_i = w_i\, e(\tilde y_i) + (1 - w_i)\, q_i$, with $w$ the peer's probability that a label is clean and $q$ what both networks guess; the loss is
 //! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. See [`crate::hosts::rolr`].
 
 use super::peer_selection::{self, Peers};
@@ -15,14 +15,14 @@ settings! {
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
     warm_up: Milestone = Milestone::Share(0.2) => milestone, "epochs of warm-up, or their share of all epochs";
     warm_up_batch: usize = 64 => at_least_1, "samples per batch in warm-up";
-    guess_view: View = View::Weak, "view that targets are guessed from";
-    train_view: View = View::Strong, "view that is learnt from: strong, or weak where strong views destroy too much";
+    guess_view: View = View::Weak, "view used to guess targets";
+    train_view: View = View::Strong, "view used in training: strong, or weak where strong views destroy too much";
     passes: usize = 2 => at_least_1, "passes over the data per epoch after warm-up";
     lambda_p: f64 = 1.0 => not_negative, "weight of the uniform prior";
-    exponent: f64 = 1.0 => positive, "exponent T of the guessed targets; 1 leaves them alone";
+    exponent: f64 = 1.0 => positive, "sharpening exponent T of the guessed targets; 1: none";
     confidence_penalty: f64 = 0.0 => not_negative, "weight of the negative entropy in warm-up";
     scan_view: View = View::Weak, "view in which losses are measured: weak (authors' code) or plain";
-    recent_losses: usize = 1 => at_least_1, "how many epochs' losses the mixture sees as a mean; 1: the last";
+    recent_losses: usize = 1 => at_least_1, "the mixture is fitted to mean losses over this many epochs; 1: the last epoch";
 }
 
 impl Settings {
@@ -75,7 +75,7 @@ impl Refurbishing {
         }
         let Settings { scan_view, guess_view, train_view, recent_losses, passes, .. } = self.settings;
         // Both before any update.
-        (0..2).try_for_each(|net| self.peers.judge_losses(net, context, scan_view, recent_losses))?;
+        (0..2).try_for_each(|net| self.peers.assess_losses(net, context, scan_view, recent_losses))?;
         let views = if self.shares_pass() { vec![train_view] } else { vec![guess_view, train_view] };
         let phase = |net| Phase {
             trains: vec![net],
@@ -105,10 +105,10 @@ impl Refurbishing {
         said: [Tensor<2>; 2],
     ) -> Result<Refurbished> {
         let guess = sharpen(co_guess(&said), 1.0 / self.settings.exponent);
-        let word = self.peers.word(1 - batch.net(), &batch.samples);
-        let target = refine(&word, &batch.given, guess.clone());
+        let clean = self.peers.clean_probabilities(1 - batch.net(), &batch.samples);
+        let target = refine(&clean, &batch.given, guess.clone());
         let rows = values(target.clone())?;
-        context.ledger.set_targets(ledger::Samples::These(&batch.samples), &rows)?;
+        context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &rows)?;
         let believed = rows.chunks(rows.len() / batch.len()).map(argmax).collect();
         Ok(Refurbished { guess, target, believed })
     }

@@ -28,8 +28,8 @@ settings! {
     warm_up: Milestone = Milestone::Share(0.3) => milestone, "epochs of warm-up, or their share of all epochs";
     warm_up_batch: usize = 0, "samples per batch in warm-up; 0: as `batch`";
     confidence_penalty: f64 = 0.0 => not_negative, "weight of the negative entropy in warm-up";
-    unlabelled_batch: usize = 0, "unlabelled samples per batch; 0: in the method's proportion to labelled ones";
-    temperature: f64 = 0.5 => positive, "temperature T of targets: below 1 sharper, 1 leaves them alone";
+    unlabelled_batch: usize = 0, "unlabelled samples per batch; 0: in the method's usual proportion to labelled ones";
+    temperature: f64 = 0.5 => positive, "temperature T of targets: below 1 sharpens them, 1 leaves them unchanged";
     alpha: f64 = 4.0 => not_negative, "MixUp weights are drawn from Beta(alpha, alpha); 0: no MixUp";
     lambda_u: f64 = 25.0 => not_negative, "weight of the squared error on unlabelled samples";
     ramp: Milestone = Milestone::Share(0.5) => milestone, "epochs after warm-up in which that weight grows, or their share of all epochs";
@@ -165,7 +165,7 @@ impl Divided {
         let mut taught = Taught::default();
         for (number, (part, own)) in batch.parts().into_iter().zip(own).enumerate() {
             let target = if number == 0 {
-                refine(&self.peers.word(peer, &part.samples), &part.given, co_guess(own))
+                refine(&self.peers.clean_probabilities(peer, &part.samples), &part.given, co_guess(own))
             } else {
                 let asked = Samples::join(part.views[..own.len()].to_vec());
                 let logits = context.networks.watch(peer, &asked)?.logits;
@@ -186,7 +186,7 @@ impl Divided {
         taught: &mut Taught,
     ) -> Result<()> {
         let rows = self.settle(target, taught)?;
-        Ok(context.ledger.set_targets(ledger::Samples::These(&part.samples), &rows)?)
+        Ok(context.ledger.set_targets(ledger::SampleIndices::These(&part.samples), &rows)?)
     }
 
     /// Sharpens the target of a part; gives its numbers.

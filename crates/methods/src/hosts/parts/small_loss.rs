@@ -10,9 +10,9 @@ settings! {
     SmallLossSettings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
     rate: Rate = Rate::Estimate, Rate::MEANING;
-    ramp: Milestone = Milestone::Epoch(5) => milestone, "epochs in which the share to forget grows to the noise rate, or their share of all epochs";
+    ramp: Milestone = Milestone::Epoch(5) => milestone, "epochs in which the share of dropped samples grows to the noise rate, or their share of all epochs";
     exponent: f64 = 1.0 => positive, "exponent c of that growth";
-    view: View = View::Plain, "how samples are shown in training: plain (published), weak, ...";
+    view: View = View::Plain, "view used in training: plain (published), weak, ...";
 }
 
 impl SmallLossSettings {
@@ -129,7 +129,7 @@ pub(crate) fn enter(
         let before = context.ledger.clean(sample as usize).unwrap_or(*clean);
         *clean = (*clean + before) / 2.0;
     }
-    Ok(context.ledger.set_clean(ledger::Samples::These(samples), &clean)?)
+    Ok(context.ledger.set_clean(ledger::SampleIndices::These(samples), &clean)?)
 }
 
 /// With a tap for every network: its features of the whole batch, since pairs need not be clean.

@@ -29,7 +29,7 @@ use crate::{Error, Result};
 use labels::{Block, Judged};
 use negscale_data::draw::Draw;
 use negscale_nets::optim::Adam;
-use reader::{Reader, Terms};
+use reader::{Reader, ReaderLoss};
 use rows::Moved;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -127,17 +127,20 @@ impl Purify {
         ("purify_epochs", "passes of the purification over all samples"),
         (
             "exchange",
-            "its branches exchange labels every so many passes; 0: never, as in the authors' code; auto: 20 up to 32 classes, else 0",
+            "the two branches exchange labels every this many passes; 0: never, as in the authors' code; auto: 20 up to 32 classes, else 0",
         ),
-        ("block", "rows that its closed form sees at a time"),
-        ("ridge", "ridge of the closed form, in parts of the mean of the moment's diagonal"),
-        ("label_lr", "learning rate of labels"),
-        ("reader_batch", "rows per batch of the linear classifier that reads labels; fewer on small sets"),
-        ("reader_steps", "least number of its steps per pass"),
-        ("reader_lr", "its learning rate; a tenth of it after the first passes"),
-        ("confidence_weight", "weight of its negative entropy"),
-        ("prior_weight", "weight of its uniform prior; 2200 goes with double_softmax"),
-        ("double_softmax", "whether its losses see a softmax of the softmax, as in the authors' code"),
+        ("block", "rows per block of the closed-form solution"),
+        ("ridge", "ridge of the closed-form solution, relative to the mean of the moment matrix's diagonal"),
+        ("label_lr", "learning rate of the labels"),
+        (
+            "reader_batch",
+            "rows per batch of the linear classifier (reader) that learns the labels; fewer on small datasets",
+        ),
+        ("reader_steps", "least number of steps of the reader per pass"),
+        ("reader_lr", "learning rate of the reader; a tenth of it after the first passes"),
+        ("confidence_weight", "weight of the reader's negative entropy"),
+        ("prior_weight", "weight of the reader's uniform prior; 2200 goes with double_softmax"),
+        ("double_softmax", "whether the reader's losses apply softmax twice, as in the authors' code"),
     ];
 
     /// Refuses settings out of range.
@@ -162,8 +165,8 @@ impl Purify {
         Ok(())
     }
 
-    fn terms(&self) -> Terms {
-        Terms {
+    fn terms(&self) -> ReaderLoss {
+        ReaderLoss {
             confidence: self.confidence_weight,
             prior: self.prior_weight,
             double_softmax: self.double_softmax,
@@ -185,7 +188,7 @@ impl Purify {
 
 /// What there is to purify.
 #[derive(Debug, Clone, Copy)]
-pub struct Impure<'a> {
+pub struct PurificationInput<'a> {
     /// Features of all samples as each branch sees them, row after row.
     pub views: [&'a [f32]; 2],
     /// Numbers per row.
@@ -209,12 +212,12 @@ pub struct Purified {
 
 /// Purifies labels. Draws decide the order of rows and the readers' first weights; `is_stopped` is asked once an epoch.
 pub fn purify(
-    from: Impure,
+    from: PurificationInput,
     settings: &Purify,
     draw: &mut Draw,
     is_stopped: impl Fn() -> bool,
 ) -> Result<Purified> {
-    let Impure { views, dim, given, classes, truths } = from;
+    let PurificationInput { views, dim, given, classes, truths } = from;
     for view in views {
         check_labels("labels to purify", given, count("features", view, dim)?, classes)?;
     }

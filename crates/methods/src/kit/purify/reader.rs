@@ -15,7 +15,7 @@ use negscale_nets::optim::Adam;
 
 /// Weights of the terms.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms {
+pub struct ReaderLoss {
     /// $\omega_c$, of the negative entropy.
     pub confidence: f64,
     /// $\omega_p$, of the uniform prior.
@@ -24,7 +24,7 @@ pub struct Terms {
     pub double_softmax: bool,
 }
 
-impl Terms {
+impl ReaderLoss {
     /// $L$ of the scores $V x_i + b$, and its gradient with respect to them.
     pub fn cost(&self, scores: &[f64], labels: &[u32], classes: usize) -> (f64, Vec<f64>) {
         let count = labels.len().max(1) as f64;
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// One step towards these labels; gives $L$.
-    pub fn learn(&mut self, x: &[f32], labels: &[u32], terms: &Terms, rule: &Adam) -> f64 {
+    pub fn learn(&mut self, x: &[f32], labels: &[u32], terms: &ReaderLoss, rule: &Adam) -> f64 {
         let (value, gradient) = terms.cost(&self.scores(x), labels, self.classes);
         let gradient: Vec<f32> = gradient.into_iter().map(|g| g as f32).collect();
         let mut all = vec![0.0; self.weights.values.len()];

@@ -35,7 +35,7 @@ fn factor(m: &mut [f64], dim: usize) -> Result<()> {
         let left = row[i] - row[..i].iter().map(|a| a * a).sum::<f64>();
         if !(left > 0.0 && left.is_finite()) {
             let problem = format!(
-                "direction {i} of {dim} is empty or not finite: raise `ridge`, or look for divergence"
+                "direction {i} of {dim} is empty or not finite: raise `ridge`, or check whether training has diverged"
             );
             return Err(Error::Samples { what: "features", problem });
         }

@@ -1,4 +1,4 @@
-//! How probable each given label is, by a model of hidden true labels.
+//! The probability of each given label, from a model with hidden true labels.
 //!
 //! Sample $i$ has a prediction $p_i$ (probabilities of $C$ classes) and a given label $g_i$. Its true label $y$ is hidden; the given
 //! one is drawn from it by a transition matrix $T$:
@@ -8,11 +8,11 @@
 //!
 //! $T$ and the exponent $\tau$ maximise the likelihood of the given labels: $T$ by expectation and maximisation (a pseudo-count of
 //! one on the diagonal and one spread over the rest of each row), $\tau$ on a grid. The exponent calibrates: networks trained
-//! on wrong labels are too unsure, those that learnt by heart too sure. The **score** is $1 - r_i(g_i)$, the probability that the given
+//! on wrong labels are underconfident, those that memorised them overconfident. The **score** is $1 - r_i(g_i)$, the probability that the given
 //! label is wrong. Unlike $1 - p_i(g_i)$ it knows which confusions are frequent, and that a doubtful sample of a class that is hardly ever
 //! mistaken deserves trust.
 //!
-//! **Two exponents.** For counting, any exponent may be chosen ([`COUNTING`]). For ranking none below 1.4 ([`RANKING`]): a flatter
+//! **Two exponents.** For counting, any exponent may be chosen ([`MIN_EXPONENT_COUNTING`]). For ranking none below 1.4 ([`MIN_EXPONENT_RANKING`]): a flatter
 //! prediction explains errors that people make on hard samples as ambiguity, and forgets which labels they are. Average precision on saved
 //! predictions with exponent 0.7 / 1 / 1.4 / 2: CIFAR-10N worse 0.927, 0.946, 0.947, 0.946; aggre 0.768, 0.771, 0.767, 0.763; CIFAR-100N
 //! 0.815, 0.843, 0.857, 0.858. The likelihood alone chose 0.7 for the first two.
@@ -20,7 +20,7 @@
 //! A label that differs because the sample itself is ambiguous to the networks is explained by $q$, not by $T$. Hence the mean score
 //! is a careful reading of the noise rate: hardly above 0 for clean labels, too small where people err on what networks find hard.
 //!
-//! Of every prediction the [`KEPT`] largest entries and that of the given label are kept. That is all of them for up to 129 classes; fewer
+//! Of every prediction the [`KEPT_ENTRIES`] largest entries and that of the given label are kept. That is all of them for up to 129 classes; fewer
 //! would flatter small exponents: with 12 of 100, average precision on CIFAR-100N fell from 0.86 to 0.81.
 
 use crate::{Error, Result};
@@ -28,11 +28,11 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Entries of a prediction that are kept beside that of the given label.
-pub const KEPT: usize = 128;
+pub const KEPT_ENTRIES: usize = 128;
 /// The least exponent for counting wrong labels.
-pub const COUNTING: f64 = 0.7;
+pub const MIN_EXPONENT_COUNTING: f64 = 0.7;
 /// The least exponent for ranking labels.
-pub const RANKING: f64 = 1.4;
+pub const MIN_EXPONENT_RANKING: f64 = 1.4;
 /// Exponents tried.
 const EXPONENTS: [f64; 7] = [0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6];
 /// Probabilities below this are taken for this: a sum of a few `f32`s says no more.
@@ -52,7 +52,7 @@ struct Entry {
 
 /// The fitted model.
 #[derive(Debug, Clone)]
-pub struct Latent {
+pub struct HiddenLabelModel {
     classes: usize,
     given: Vec<u32>,
     /// Entries of all samples, the given label's first.
@@ -81,7 +81,7 @@ pub(crate) struct Alternative {
     pub given: f64,
 }
 
-impl Latent {
+impl HiddenLabelModel {
     /// Fits the model to predictions (N x C) and given labels, with an exponent of at least `least`.
     pub fn fit(predictions: &[f32], given: &[u32], classes: usize, least: f64) -> Result<Self> {
         let (mut model, logs) = Self::begin(predictions, given, classes)?;
@@ -303,10 +303,10 @@ fn keep(predictions: &[f32], given: &[u32], classes: usize) -> (Vec<Entry>, Vec<
         .with_min_len(256)
         .map(|(row, &given)| {
             let mut others: Vec<u32> = (0..classes as u32).filter(|&class| class != given).collect();
-            if others.len() > KEPT {
+            if others.len() > KEPT_ENTRIES {
                 let order = |a: &u32, b: &u32| row[*b as usize].total_cmp(&row[*a as usize]).then(a.cmp(b));
-                others.select_nth_unstable_by(KEPT - 1, order);
-                others.truncate(KEPT);
+                others.select_nth_unstable_by(KEPT_ENTRIES - 1, order);
+                others.truncate(KEPT_ENTRIES);
             }
             let entry = |class: u32| Entry { class, value: row[class as usize].max(LEAST).ln() };
             std::iter::once(given).chain(others).map(entry).collect()
@@ -325,7 +325,7 @@ pub(crate) fn check(predictions: &[f32], given: &[u32], classes: usize) -> Resul
     let problem = if given.len().checked_mul(classes) != Some(predictions.len()) {
         format!("{} numbers for {} samples of {classes} classes", predictions.len(), given.len())
     } else if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-        format!("label {} of sample {at} names no class: there are {classes}", given[at])
+        format!("label {} of sample {at} is not a class: there are {classes}", given[at])
     } else if let Some(at) = predictions.iter().position(|p| !(0.0..=1.0).contains(p)) {
         format!("sample {} has {}, which is outside [0, 1]", at / classes, predictions[at])
     } else {
