@@ -100,7 +100,6 @@ impl Source {
         scratch: &mut Scratch,
         out: &mut [Vec<f32>],
     ) -> Result<()> {
-        let out = out.iter_mut().map(|out| room(out, self.width()));
         let draw =
             |which: usize| stream(moment.seed, moment.epoch, sample as u64, which as u64, moment.again);
         match self {
@@ -128,8 +127,9 @@ impl Source {
             }
             Self::Features { store, settings } => {
                 for (which, (&view, out)) in views.iter().zip(out).enumerate() {
-                    store.read(sample as usize, out)?;
-                    settings.render(view, &mut draw(which), out)?;
+                    let row = room(out, settings.dim());
+                    store.read(sample as usize, row)?;
+                    settings.render(view, &mut draw(which), row)?;
                 }
             }
         }

@@ -142,18 +142,17 @@ impl ImageViews {
         Ok(scratch.picture())
     }
 
-    /// The view as the network's numbers, row by row, the channels of a pixel side by side; `out` has `shape().len()` places.
+    /// Adds the view to `out` as the network's numbers, row by row, the channels of a pixel side by side.
     pub fn render(
         &self,
         view: View,
         picture: Picture,
         draw: &mut Draw,
         scratch: &mut Scratch,
-        out: &mut [f32],
+        out: &mut Vec<f32>,
     ) -> Result<()> {
-        check_room(out, self.shape.len())?;
         let shown = self.apply(view, picture, draw, scratch)?;
-        normalise::write_numbers(shown, &self.tables, out);
+        normalise::add_numbers(shown, &self.tables, out);
         Ok(())
     }
 }

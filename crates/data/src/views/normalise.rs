@@ -111,20 +111,15 @@ impl Normalise {
     }
 }
 
-/// Writes the numbers of all pixels, row by row, the channels of a pixel side by side: as pictures have them, and as the
+/// Adds the numbers of all pixels, row by row, the channels of a pixel side by side: as pictures have them, and as the
 /// networks' kernels read them.
-pub(super) fn write_numbers(picture: Picture, tables: &[[f32; 256]], out: &mut [f32]) {
+pub(super) fn add_numbers(picture: Picture, tables: &[[f32; 256]], out: &mut Vec<f32>) {
+    let pixels = picture.pixels();
     if let [red, green, blue] = tables {
-        let places = out.as_chunks_mut::<3>().0;
-        for ([r, g, b], pixel) in places.iter_mut().zip(picture.pixels().as_chunks::<3>().0) {
-            *r = red[pixel[0] as usize];
-            *g = green[pixel[1] as usize];
-            *b = blue[pixel[2] as usize];
-        }
+        let numbers = |&[r, g, b]: &[u8; 3]| [red[r as usize], green[g as usize], blue[b as usize]];
+        out.extend(pixels.as_chunks::<3>().0.iter().flat_map(numbers));
     } else if let [grey] = tables {
-        for (place, &value) in out.iter_mut().zip(picture.pixels()) {
-            *place = grey[value as usize];
-        }
+        out.extend(pixels.iter().map(|&level| grey[level as usize]));
     }
 }
 
@@ -198,8 +193,8 @@ mod tests {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let picture = Picture::new(shape, &[0, 255, 51, 255, 0, 102]).unwrap();
         let normalise = Normalise { mean: vec![0.0, 0.5, 0.2], std: vec![1.0, 0.5, 0.1] };
-        let mut out = [9.0; 6];
-        write_numbers(picture, &normalise.tables(3).unwrap(), &mut out);
-        assert_eq!(out, [0.0, 1.0, (0.2f32 - 0.2) / 0.1, 1.0, -1.0, (0.4f32 - 0.2) / 0.1]);
+        let mut out = vec![9.0];
+        add_numbers(picture, &normalise.tables(3).unwrap(), &mut out);
+        assert_eq!(out, [9.0, 0.0, 1.0, (0.2f32 - 0.2) / 0.1, 1.0, -1.0, (0.4f32 - 0.2) / 0.1]);
     }
 }
