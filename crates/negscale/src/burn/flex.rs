@@ -1,7 +1,7 @@
 //! Tensors of burn's CPU backend without copies: features are read in place, the gradient is handed over.
 //!
 //! The scalar is an operation of its own in burn's graph, whose backward pass has nothing left to compute. Tensors of other
-//! backends are given back, so that any set of backends can be switched on beside this one.
+//! backends are left to burn's own operations, so that any set of backends can be switched on beside this one.
 
 use super::transfer::Number;
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
@@ -33,32 +33,27 @@ pub(super) fn slice<T: Number>(tensor: &FlexTensor) -> &[T] {
     &T::buffer(tensor)[layout.start_offset()..][..layout.num_elements()]
 }
 
-/// A scalar with the given value, whose gradient with respect to `at` is `gradient`. Gives both back if `at` is of another
-/// backend or type.
+/// A scalar with the given value, whose gradient with respect to `at` is `gradient`. Gives the gradient back if `at` is of
+/// another backend or type.
 pub(super) fn scalar_with_gradient<T: Number>(
-    at: Tensor<2>,
+    at: &Tensor<2>,
     value: f64,
     gradient: Vec<T>,
-) -> Result<Tensor<1>, (Tensor<2>, Vec<T>)> {
+) -> Result<Tensor<1>, Vec<T>> {
     if at.dtype() != T::dtype() {
-        return Err((at, gradient));
+        return Err(gradient);
     }
     let scalar = FlexTensor::from_data(TensorData::new(vec![T::of(value)], [1]));
-    let DispatchTensor { kind, autodiff } = at.into_dispatch();
+    let DispatchTensor { kind, autodiff } = at.clone().into_dispatch();
     let kind = match kind {
         Kind::Flex(BackendTensor::Float(_)) => Kind::Flex(BackendTensor::Float(scalar)),
-        Kind::Autodiff(kind) => match *kind {
-            Kind::Flex(BackendTensor::Autodiff(at)) => {
-                let gradient = FlexTensor::from_data(TensorData::new(gradient, at.shape()));
-                let recorded = record(at.into_parts().1, scalar, gradient);
-                Kind::Autodiff(Box::new(Kind::Flex(BackendTensor::Autodiff(recorded))))
-            }
-            kind => {
-                let kind = Kind::Autodiff(Box::new(kind));
-                return Err((Tensor::from_dispatch(DispatchTensor { kind, autodiff }), gradient));
-            }
-        },
-        kind => return Err((Tensor::from_dispatch(DispatchTensor { kind, autodiff }), gradient)),
+        Kind::Autodiff(kind) => {
+            let Kind::Flex(BackendTensor::Autodiff(at)) = *kind else { return Err(gradient) };
+            let gradient = FlexTensor::from_data(TensorData::new(gradient, at.shape()));
+            let recorded = record(at.into_parts().1, scalar, gradient);
+            Kind::Autodiff(Box::new(Kind::Flex(BackendTensor::Autodiff(recorded))))
+        }
+        _ => return Err(gradient),
     };
     Ok(Tensor::from_dispatch(DispatchTensor { kind, autodiff }))
 }

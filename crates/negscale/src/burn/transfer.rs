@@ -61,7 +61,7 @@ pub(super) fn read<T: Number>(tensor: &Tensor<2>) -> Result<Numbers<T>> {
 /// A scalar with the given value, whose gradient with respect to `at` is `gradient`.
 pub(super) fn scalar_with_gradient<T: Number>(at: Tensor<2>, value: f64, gradient: Vec<T>) -> Tensor<1> {
     #[cfg(feature = "flex")]
-    let (at, gradient) = match flex::scalar_with_gradient(at, value, gradient) {
+    let gradient = match flex::scalar_with_gradient(&at, value, gradient) {
         Ok(scalar) => return scalar,
         Err(unused) => unused,
     };
