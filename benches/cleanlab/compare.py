@@ -21,7 +21,7 @@ Columns: AP = average precision of the order at finding wrong labels (sklearn); 
 rate error = estimated minus true share of wrong labels; s = seconds; cpu s = seconds
 of all cores together, which is what to compare on a machine that others use too (there set OMP_WAIT_POLICY=PASSIVE: PyTorch's threads spin).
 
-Sets: cifar10:{aggre,worse,random1,random2,random3}, cifar100:fine (labels by people), cifar10:sym0.5 (half of the labels drawn anew, uniformly,
+Sets: cifar10:{aggre,worse,random1,random2,random3}, cifar100:fine (labels by people), cifar10:sym0.5 (half of the labels resampled, uniformly,
 45 % wrong), cifar10:errors and cifar100:errors: the test rows with their published labels, audited by themselves (10,000 rows).
 People judged only some of those labels (candidates chosen by another network): five people each, and a label counts as wrong if fewer than three
 chose it alone (54 of 275 and 585 of 2,235). `judged`: the order among judged candidates alone. `all`: wrong ones among all 10,000 rows, whoever was not judged taken to be

@@ -6,7 +6,7 @@ use negscale::taxonomy::WordNetOptions;
 
 fuzz_target!(|data: &[u8]| {
     for contract_unary in [false, true] {
-        let options = WordNetOptions { contract_unary, ..Default::default() };
+        let options = WordNetOptions::default().with_contract_unary(contract_unary);
         if let Ok(tree) = Taxonomy::from_wordnet("fuzz", data, &["n00000001", "n00000002"], &options) {
             assert_eq!(tree.classes(), 2);
         }

@@ -72,6 +72,16 @@ impl Audit {
         Ok(Self { class_names: class_names.to_vec(), findings })
     }
 
+    /// With these names of the classes.
+    pub fn with_class_names(mut self, names: &[String]) -> Result<Self> {
+        if names.len() != self.class_names.len() {
+            let problem = format!("{} names for {} classes", names.len(), self.class_names.len());
+            return Err(Error::Samples { what: "class names", problem });
+        }
+        self.class_names = names.to_vec();
+        Ok(self)
+    }
+
     /// With distances between classes, such as those in a class tree: `distance(given, suggested)`.
     #[must_use]
     pub fn with_distances(mut self, distance: impl Fn(usize, usize) -> u32) -> Self {

@@ -71,6 +71,16 @@ struct Sums {
     likelihood: f64,
 }
 
+/// What a sample's label could be instead.
+pub(crate) struct Alternative {
+    /// The likeliest class other than the given one.
+    pub class: u32,
+    /// Its probability.
+    pub probability: f64,
+    /// The probability of the given class.
+    pub given: f64,
+}
+
 impl Latent {
     /// Fits the model to predictions (N x C) and given labels, with an exponent of at least `least`.
     pub fn fit(predictions: &[f32], given: &[u32], classes: usize, least: f64) -> Result<Self> {
@@ -239,8 +249,25 @@ impl Latent {
         (0..self.given.len()).into_par_iter().with_min_len(256).map(score).collect()
     }
 
+    /// For each sample the likeliest class other than the given one, and the probabilities of both; the given label alone where
+    /// there is no other class.
+    pub(crate) fn alternatives(&self) -> Vec<Alternative> {
+        let alternative = |sample| {
+            let (mut parts, sum) = self.parts(&self.by_given, sample);
+            let given = parts.next().map_or(0.0, |(_, part)| part / sum);
+            let first = Alternative { class: self.given[sample], probability: 0.0, given };
+            parts.fold(first, |best, (class, part)| match part / sum {
+                probability if probability > best.probability || best.class == self.given[sample] => {
+                    Alternative { class: class as u32, probability, ..best }
+                }
+                _ => best,
+            })
+        };
+        (0..self.given.len()).into_par_iter().with_min_len(256).map(alternative).collect()
+    }
+
     /// The mean score of the samples with a weight, after one more round on them alone.
-    pub(super) fn rate_among(&self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
+    pub(crate) fn rate_among(&self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
         let improved = (self.classes > 1).then(|| self.improve(&weight).0);
         let scores = self.scores_by(improved.as_deref().unwrap_or(&self.by_given));
         let (sum, total) = (scores.iter().enumerate())
@@ -294,7 +321,7 @@ fn keep(predictions: &[f32], given: &[u32], classes: usize) -> (Vec<Entry>, Vec<
 }
 
 /// Refuses what is no prediction of these labels.
-pub(super) fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
+pub(crate) fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
     let problem = if given.len().checked_mul(classes) != Some(predictions.len()) {
         format!("{} numbers for {} samples of {classes} classes", predictions.len(), given.len())
     } else if let Some(at) = given.iter().position(|&label| label as usize >= classes) {

@@ -3,6 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`rank()`] | an audit of predictions and labels, in one call |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`Latent`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -22,6 +23,7 @@ pub mod gmm;
 mod latent;
 pub mod ledger;
 mod measures;
+mod rank;
 mod table;
 mod verdict;
 
@@ -31,5 +33,6 @@ pub use findings::{Audit, FLAG_BELOW, Finding};
 pub use latent::{COUNTING, KEPT, Latent, RANKING};
 pub use ledger::Ledger;
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
+pub use rank::{Ranking, rank};
 pub use table::Cells;
 pub use verdict::{LossSummary, Source, Verdict, VerdictSettings};

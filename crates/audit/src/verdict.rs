@@ -39,11 +39,14 @@ pub struct VerdictSettings {
 
 /// Where a clean probability comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Source {
     /// The host set it.
     Host,
     /// The mixture of losses.
     Mixture,
+    /// The model of hidden labels.
+    HiddenLabels,
     /// Nowhere: the sample has no loss, and the probability is 0.5.
     Nothing,
 }

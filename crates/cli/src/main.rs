@@ -23,6 +23,7 @@ mod paragraph;
 mod predict;
 mod report;
 mod settings;
+mod shell;
 mod source;
 mod sweep;
 mod train;
@@ -62,6 +63,8 @@ enum Verb {
     Config(config::Config),
     #[command(subcommand)]
     Bench(bench::Bench),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +82,8 @@ fn main() -> ExitCode {
         Verb::Methods(arguments) => methods::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),
+        Verb::Completions(arguments) => shell::completions(&arguments),
+        Verb::Man(arguments) => shell::man(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -39,9 +39,11 @@ impl Image {
     /// From planes: all values of the first channel, then all of the second, as CIFAR's binary files have them.
     pub fn from_planes(shape: Shape, planes: &[u8]) -> Self {
         assert_eq!(planes.len(), shape.len(), "planes of {shape:?}");
-        let plane = shape.width * shape.height;
-        let pixels =
-            (0..shape.len()).map(|at| planes[at % shape.channels * plane + at / shape.channels]).collect();
+        let mut pixels = vec![0; planes.len()];
+        for (channel, plane) in planes.chunks((shape.width * shape.height).max(1)).enumerate() {
+            let places = pixels.chunks_mut(shape.channels);
+            places.zip(plane).for_each(|(pixel, &value)| pixel[channel] = value);
+        }
         Self { shape, pixels }
     }
 }

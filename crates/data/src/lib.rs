@@ -22,6 +22,7 @@ pub mod image;
 pub mod inspect;
 pub mod known;
 pub mod loader;
+mod memory;
 pub mod noise;
 pub mod npy;
 mod open;

@@ -28,9 +28,9 @@ impl ImageStore for Pictures {
 }
 
 /// Rows in memory; an empty one cannot be read.
-struct Rows(usize, Vec<Vec<f32>>);
+struct Vectors(usize, Vec<Vec<f32>>);
 
-impl FeatureStore for Rows {
+impl FeatureStore for Vectors {
     fn len(&self) -> usize {
         self.1.len()
     }
@@ -63,7 +63,8 @@ fn pictures() -> Dataset {
 
 fn features(dim: usize, rows: Vec<Vec<f32>>) -> Dataset {
     let given = vec![0; rows.len()];
-    Dataset::new("rows", classes(&["one"]), Items::Features(Arc::new(Rows(dim, rows))), given, None).unwrap()
+    Dataset::new("rows", classes(&["one"]), Items::Features(Arc::new(Vectors(dim, rows))), given, None)
+        .unwrap()
 }
 
 fn look(dataset: &Dataset) -> Report {
@@ -200,7 +201,7 @@ fn many_blocks_give_the_moments_of_the_whole_whatever_the_number_of_threads() {
 fn items_that_are_in_both_parts_are_found_with_those_of_other_labels_first() {
     let part = |rows: &[f32], given: Vec<u32>| {
         let rows = rows.iter().map(|&x| if x.is_nan() { vec![] } else { vec![x, 0.5] }).collect();
-        Dataset::new("d", classes(&["a", "b"]), Items::Features(Arc::new(Rows(2, rows))), given, None)
+        Dataset::new("d", classes(&["a", "b"]), Items::Features(Arc::new(Vectors(2, rows))), given, None)
             .unwrap()
     };
     let train = part(&[1.0, 2.0, 3.0, 1.0, f32::NAN], vec![0, 1, 0, 0, 1]);

@@ -279,8 +279,4 @@ impl Ops for Flex {
         }
         Linear::dense(&x, &weight, act).forward(&contiguous(x), &contiguous(weight), Some(bias), None)
     }
-
-    fn outside(x: FloatTensor<Self>, value: f64, slope: Vec<f32>) -> FloatTensor<Self> {
-        if ours(&[&x]) { wrap(vec![value as f32], [1]) } else { stock::outside::<Self>(x, value, slope) }
-    }
 }

@@ -16,7 +16,6 @@ mod in_place;
 mod lane;
 mod norm;
 mod ops;
-pub mod outside;
 mod pool;
 pub mod product;
 mod rows;

@@ -13,12 +13,12 @@
 use burn::backend::flex::FlexTensor;
 
 use crate::Activation;
-use crate::rows::{Rows, add_rows, overwrite, slice, visit};
+use crate::rows::{ChannelRows, add_rows, overwrite, slice, visit};
 use crate::slope::{self, Slope, with_slope};
 
 /// Per-channel parameters, repeated over the period of the rows: `(x - mean) * factor + shift`.
 pub(crate) struct Affine {
-    rows: Rows,
+    rows: ChannelRows,
     mean: Vec<f32>,
     factor: Vec<f32>,
     shift: Vec<f32>,
@@ -26,7 +26,7 @@ pub(crate) struct Affine {
 
 impl Affine {
     pub fn new(scale: &[f32], shift: &[f32], mean: &[f32], variance: &[f32], epsilon: f64) -> Self {
-        let rows = Rows::new(scale.len());
+        let rows = ChannelRows::new(scale.len());
         let factor = scale.iter().zip(variance).map(|(&s, &v)| (f64::from(s) * inverse(v, epsilon)) as f32);
         Self {
             rows,
@@ -44,7 +44,7 @@ fn inverse(variance: f32, epsilon: f64) -> f64 {
 
 /// Mean and variance (divided by the count) of each channel.
 pub(crate) fn measure(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
-    let rows = Rows::new(channels);
+    let rows = ChannelRows::new(channels);
     let parts = visit(x.len(), rows.piece, |start, end| {
         let part = &x[start..end];
         let count = (part.len() / rows.channels) as f64;

@@ -105,10 +105,6 @@ pub(crate) trait Ops: Backend {
     ) -> FloatTensor<Self> {
         stock::dense::<Self>(x, weight, Some(bias), act)
     }
-
-    fn outside(x: FloatTensor<Self>, value: f64, slope: Vec<f32>) -> FloatTensor<Self> {
-        stock::outside::<Self>(x, value, slope)
-    }
 }
 
 #[cfg(feature = "gpu")]

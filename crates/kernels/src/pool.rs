@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use crate::Window;
-use crate::rows::{Rows, add_rows, fill};
+use crate::rows::{ChannelRows, add_rows, fill};
 
 /// Sizes of a pooling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Grid {
 /// Mean over each image.
 pub(crate) fn mean(x: &[f32], batch: usize, channels: usize) -> Vec<f32> {
     let size = x.len() / batch.max(1);
-    let rows = Rows::new(channels);
+    let rows = ChannelRows::new(channels);
     let pixels = (size / rows.channels) as f64;
     // A piece holds whole images, as many as fit 64 KiB of input.
     let images = (rows.piece / size.max(1)).max(1);
@@ -84,7 +84,7 @@ pub(crate) fn mean(x: &[f32], batch: usize, channels: usize) -> Vec<f32> {
 
 /// Gradient of [`mean`]: every one of `pixels` positions gets its share.
 pub(crate) fn mean_gradient(dy: &[f32], pixels: usize, channels: usize) -> Vec<f32> {
-    let piece = Rows::new(channels).piece / channels.max(1) * channels.max(1);
+    let piece = ChannelRows::new(channels).piece / channels.max(1) * channels.max(1);
     // SAFETY: pieces are whole pixels, and each pixel of a piece is filled by `share_out`.
     unsafe {
         fill(dy.len() * pixels, piece, |start, part| share_out(dy, start / channels, part, pixels, channels))
@@ -140,7 +140,7 @@ pub(crate) fn largest(x: &[f32], grid: &Grid) -> Vec<f32> {
 /// Gradient of [`largest`]: all of it goes to the first position that holds the largest value.
 pub(crate) fn largest_gradient(dy: &[f32], x: &[f32], grid: &Grid) -> Vec<f32> {
     let image = grid.height * grid.width * grid.channels;
-    let images = (Rows::new(grid.channels).piece / image.max(1)).max(1);
+    let images = (ChannelRows::new(grid.channels).piece / image.max(1)).max(1);
     // SAFETY: every value of a piece is first set to zero.
     unsafe {
         fill(grid.inputs(), images * image, |start, part| {
@@ -153,7 +153,7 @@ pub(crate) fn largest_gradient(dy: &[f32], x: &[f32], grid: &Grid) -> Vec<f32> {
 
 /// Values in a piece: whole pixels, about 64 KiB.
 fn piece(grid: &Grid) -> usize {
-    Rows::new(grid.channels).piece / grid.channels.max(1) * grid.channels.max(1)
+    ChannelRows::new(grid.channels).piece / grid.channels.max(1) * grid.channels.max(1)
 }
 
 negscale_cpu::for_this_cpu! {

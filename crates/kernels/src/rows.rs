@@ -17,7 +17,7 @@ const ALONE: usize = 32 * 1024;
 
 /// How rows of channels are walked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rows {
+pub(crate) struct ChannelRows {
     /// Channels of the data.
     pub channels: usize,
     /// Values after which the pattern of channels begins anew; a multiple of `channels`.
@@ -26,7 +26,7 @@ pub(crate) struct Rows {
     pub piece: usize,
 }
 
-impl Rows {
+impl ChannelRows {
     pub fn new(channels: usize) -> Self {
         let channels = channels.max(1);
         // 8 lanes divide the period, which has at least 128 values, unless one row alone is that long.
@@ -160,7 +160,7 @@ negscale_cpu::for_this_cpu! {
 
 /// Sum per channel.
 pub(crate) fn add_channels(values: &[f32], channels: usize) -> Vec<f32> {
-    let rows = Rows::new(channels);
+    let rows = ChannelRows::new(channels);
     let parts =
         visit(values.len(), rows.piece, |start, end| rows.fold(&add_rows(&values[start..end], rows.period)));
     let mut totals = vec![0.0; channels];

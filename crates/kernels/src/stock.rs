@@ -3,7 +3,7 @@
 
 use burn::backend::ops::ConvOptions;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Shape, TensorData, TensorMetadata};
+use burn::backend::{Backend, Shape, TensorMetadata};
 
 use crate::{Activation, Window};
 
@@ -117,13 +117,4 @@ pub(crate) fn dense<B: Backend>(
         None => out,
     };
     activate::<B>(out, act)
-}
-
-/// The product of `x` and the slope has the slope as its gradient; a constant corrects its value.
-pub(crate) fn outside<B: Backend>(x: FloatTensor<B>, value: f64, slope: Vec<f32>) -> FloatTensor<B> {
-    let (shape, dtype) = (x.shape(), x.dtype());
-    let slope = B::float_from_data(TensorData::new(slope, shape), &x.device());
-    let product = B::float_sum(B::float_mul(x, B::float_cast(slope, dtype.into())));
-    let excess = B::float_detach(product.clone());
-    B::float_add_scalar(B::float_sub(product, excess), value.into())
 }

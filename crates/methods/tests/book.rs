@@ -6,7 +6,7 @@ use negscale_methods::hosts::METHODS;
 use std::path::{Path, PathBuf};
 
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/methods").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/methods").join(name)
 }
 
 fn page(name: &str) -> String {
@@ -101,7 +101,7 @@ fn the_list_of_methods_in_the_book_is_that_of_the_program() {
     }
     assert!(
         page("README.md").contains(&wanted),
-        "docs/book/methods/README.md must have this table:\n\n{wanted}"
+        "docs/book/src/methods/README.md must have this table:\n\n{wanted}"
     );
 }
 

@@ -193,10 +193,10 @@ fn a_plug_in_without_pairs_to_act_on_is_refused_and_one_that_acts_says_on_what()
         let message = make(plugin, true).err().unwrap().to_string();
         assert!(message.contains(plugin) && message.contains("eta_max below 4"), "{message}");
         let trainer = make(plugin, false).unwrap();
-        assert!(trainer.reach().unwrap().acts(), "{plugin}");
-        assert_eq!(trainer.reach().unwrap().name(plugin), plugin);
+        assert!(trainer.pair_coverage().unwrap().is_active(), "{plugin}");
+        assert_eq!(trainer.pair_coverage().unwrap().qualified_name(plugin), plugin);
     }
-    assert!(make("none", true).unwrap().reach().is_none());
+    assert!(make("none", true).unwrap().pair_coverage().is_none());
 }
 
 #[test]

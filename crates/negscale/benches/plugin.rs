@@ -1,7 +1,7 @@
 //! Speed of the plug-in, forward and gradient: closed forms beside the formulas as printed.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace, literal};
+use negscale::{BatchLabels, NegScale, Settings, Taxonomy, Workspace, reference};
 use std::hint::black_box;
 
 #[expect(clippy::expect_used, reason = "a benchmark of nothing must not pass for one")]
@@ -21,20 +21,22 @@ fn plugin(criterion: &mut Criterion) {
                 let labels: Vec<usize> = (0..batch).map(|_| (uniform() * classes as f32) as usize).collect();
                 let confidence: Vec<f32> = (0..batch).map(|_| uniform()).collect();
                 let features: Vec<f32> = (0..batch * dim).map(|_| uniform() + uniform() - 1.0).collect();
-                let tap = Tap::new(&labels, &confidence);
+                let given = BatchLabels::new(&labels, &confidence);
                 let mut workspace = Workspace::new();
                 let id = format!("batch {batch}, dim {dim}");
-                group.bench_function(BenchmarkId::new("closed", &id), |b| {
+                group.bench_function(BenchmarkId::new("closed form", &id), |b| {
                     b.iter(|| {
-                        let result = plugin.from_features(black_box(&features), dim, &tap, &mut workspace);
+                        let result =
+                            plugin.loss_and_gradient(black_box(&features), dim, &given, &mut workspace);
                         result.map(|r| r.value)
                     })
                 });
                 // The printed form takes from seconds to minutes beyond this.
                 if batch <= 128 && dim <= 512 {
-                    group.sample_size(10).bench_function(BenchmarkId::new("literal", &id), |b| {
+                    group.sample_size(10).bench_function(BenchmarkId::new("as printed", &id), |b| {
                         b.iter(|| {
-                            literal::evaluate(&plugin, black_box(&features), dim, &tap).map(|r| r.value)
+                            reference::loss_and_gradient(&plugin, black_box(&features), dim, &given)
+                                .map(|r| r.value)
                         })
                     });
                 }

@@ -57,6 +57,16 @@ pub enum Error {
         /// Largest valid label.
         last: usize,
     },
+    /// A label below 0, where a tensor can hold one.
+    #[error(
+        "label {label} of sample {sample} of the batch is negative: leave samples without a label out of the batch"
+    )]
+    NegativeLabel {
+        /// Position in the batch.
+        sample: usize,
+        /// The label.
+        label: i64,
+    },
     /// A confidence outside [0, 1].
     #[error(
         "confidence {value} of sample {sample} of the batch is not in [0, 1]: hand over the softmax probability of the predicted class, not a logit"
@@ -69,7 +79,7 @@ pub enum Error {
     },
     /// `targets = refurbished` without refurbished labels.
     #[error(
-        "settings say targets = \"refurbished\", but the batch carries no refurbished labels: hand them over in `Tap::refurbished`, or set targets = \"given\""
+        "settings say targets = \"refurbished\", but the batch carries no refurbished labels: hand them over by `BatchLabels::with_refurbished`, or set targets = \"given\""
     )]
     NoRefurbished,
     /// No class tree of that name comes with the crate.

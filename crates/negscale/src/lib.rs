@@ -1,9 +1,15 @@
-//! NegScale: a plug-in loss for training with wrong labels, with its exact gradient and no tensor framework.
+#![cfg_attr(feature = "burn", doc = include_str!("../README.md"))]
+#![cfg_attr(
+    not(feature = "burn"),
+    doc = "A plug-in loss for training with wrong labels, with its exact gradient and no tensor framework."
+)]
+#![cfg_attr(not(feature = "burn"), doc = "")]
+#![cfg_attr(
+    not(feature = "burn"),
+    doc = "Slices in, value and gradient out, in `f32` or `f64`: see [`NegScale`] for the three lines."
+)]
 //!
-//! Under label noise the learnt similarity of related classes is distorted, while the dissimilarity of unrelated
-//! classes stays put. NegScale leans on the latter: [`snop`] pushes unrelated pairs of a batch apart, [`dcsa`] caps the
-//! similarity of related pairs by what the unrelated ones say. Which classes are related is read off a class tree
-//! ([`taxonomy`]).
+//! # Where to find the paper
 //!
 //! | in the paper | here |
 //! |---|---|
@@ -12,22 +18,22 @@
 //! | $L_{global}$, $L_{local}$, $w_{ij}$, $L_{SNOP}$ | [`snop`] |
 //! | $\delta_{ij}$, $L_{DCSA}$ | [`dcsa`] |
 //! | $\lambda L_{SNOP} + \mu L_{DCSA}$ | [`NegScale`] |
-//!
-//! Slices in, value and gradient out, in `f32` or `f64`: see [`NegScale`] for the three lines.
+//! | the formulas as printed, for comparison | [`reference`] |
 
 #[cfg(feature = "burn")]
 pub mod burn;
 pub mod centre;
+mod coverage;
 pub mod dcsa;
 mod error;
+mod evaluation;
 mod features;
-pub mod literal;
+mod labels;
 pub mod pairs;
 mod plugin;
 mod product;
-mod reach;
 mod real;
-mod record;
+pub mod reference;
 mod rows;
 mod settings;
 pub mod snop;
@@ -35,10 +41,11 @@ pub mod taxonomy;
 mod threads;
 
 pub use centre::ClassMeans;
+pub use coverage::PairCoverage;
 pub use error::{Error, Result};
+pub use evaluation::{Evaluation, PairLists, TermState, Terms};
+pub use labels::BatchLabels;
 pub use plugin::{NegScale, Workspace};
-pub use reach::{Reach, TermReach};
 pub use real::Real;
-pub use record::{Evaluation, PairLists, Tap, TermState, Terms};
 pub use settings::{Centre, PairSource, Reduction, Settings, Targets};
 pub use taxonomy::Taxonomy;

@@ -71,13 +71,13 @@ pub(crate) struct PairSets<T> {
 }
 
 impl<T: Real> PairSets<T> {
-    /// Finds the pair sets of a batch. Every label must be a class; `batch` numbers the draw of random pairs.
+    /// Finds the pair sets of a batch. Every label must be a class; `step` numbers the draw of random pairs.
     pub(crate) fn find(
         &mut self,
         labels: &[usize],
         relations: &ClassRelations,
         settings: &Settings,
-        batch: u64,
+        step: u64,
     ) {
         self.group_by_class(labels, relations);
         self.sort_members();
@@ -85,7 +85,7 @@ impl<T: Real> PairSets<T> {
         self.class_members.clone_from(&self.members);
         self.class_starts.clone_from(&self.starts);
         if settings.pairs == PairSource::Random {
-            self.draw(labels.len(), settings.seed, batch);
+            self.draw(labels.len(), settings.seed, step);
             self.sort_members();
         }
         self.spread(labels.len());
@@ -133,7 +133,7 @@ impl<T: Real> PairSets<T> {
     }
 
     /// Replaces the unrelated pairs by as many random ones: every sample becomes a group of its own.
-    fn draw(&mut self, b: usize, seed: u64, batch: u64) {
+    fn draw(&mut self, b: usize, seed: u64, step: u64) {
         self.groups = b;
         self.group_of.clear();
         self.group_of.extend(0..b);
@@ -143,7 +143,7 @@ impl<T: Real> PairSets<T> {
         let all = b * b.saturating_sub(1) / 2;
         // Floyd's sampling without replacement: after step t the set is a uniform subset of 0..=t.
         for t in all - self.p..all {
-            let candidate = ((uniform(seed, batch, t as u64) as u128 * (t as u128 + 1)) >> 64) as usize;
+            let candidate = ((uniform(seed, step, t as u64) as u128 * (t as u128 + 1)) >> 64) as usize;
             let (i, j) = pair_number(candidate);
             let (i, j) = if self.barrier[i * b + j] == T::ZERO { pair_number(t) } else { (i, j) };
             self.barrier[i * b + j] = T::ZERO;
@@ -219,9 +219,9 @@ fn pair_number(n: usize) -> (usize, usize) {
 }
 
 /// A number that depends on the three counters alone (SplitMix64's finaliser over their mix).
-fn uniform(seed: u64, batch: u64, draw: u64) -> u64 {
+fn uniform(seed: u64, step: u64, draw: u64) -> u64 {
     let mut x = 0u64;
-    for word in [seed, batch, draw] {
+    for word in [seed, step, draw] {
         x = x.wrapping_add(word).wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -234,10 +234,10 @@ fn uniform(seed: u64, batch: u64, draw: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn found(labels: &[usize], settings: &Settings, batch: u64) -> PairSets<f64> {
+    fn found(labels: &[usize], settings: &Settings, step: u64) -> PairSets<f64> {
         let tree = Taxonomy::builtin("cifar10").unwrap();
         let mut sets = PairSets::default();
-        sets.find(labels, &ClassRelations::new(&tree, Thresholds::default()), settings, batch);
+        sets.find(labels, &ClassRelations::new(&tree, Thresholds::default()), settings, step);
         sets
     }
 
@@ -282,12 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn random_pairs_are_as_many_as_the_tree_gives_and_change_with_seed_and_batch() {
+    fn random_pairs_are_as_many_as_the_tree_gives_and_change_with_seed_and_step() {
         let labels: Vec<usize> = (0..30).map(|i| i % 10).collect();
         let tree = found(&labels, &Settings::default(), 0);
-        let random = |seed, batch| {
-            let settings = Settings { pairs: PairSource::Random, seed, ..Settings::default() };
-            listed(&found(&labels, &settings, batch), 30)
+        let random = |seed, step| {
+            let settings = Settings::default().with_pairs(PairSource::Random).with_seed(seed);
+            listed(&found(&labels, &settings, step), 30)
         };
         assert_eq!(random(1, 1).len(), tree.p);
         assert_eq!(random(1, 1), random(1, 1));
@@ -299,20 +299,20 @@ mod tests {
 
     #[test]
     fn random_pairs_are_drawn_evenly() {
-        // 12 samples, 66 pairs; over 4,000 batches each pair is drawn a binomial number of times.
+        // 12 samples, 66 pairs; over 4,000 steps each pair is drawn a binomial number of times.
         let labels: Vec<usize> = (0..12).map(|i| i % 10).collect();
-        let settings = Settings { pairs: PairSource::Random, ..Settings::default() };
+        let settings = Settings::default().with_pairs(PairSource::Random);
         let mut hits = [[0usize; 12]; 12];
-        let (batches, mut p) = (4_000, 0);
-        for batch in 0..batches {
-            let sets = found(&labels, &settings, batch);
+        let (steps, mut p) = (4_000, 0);
+        for step in 0..steps {
+            let sets = found(&labels, &settings, step);
             p = sets.p;
             for (i, j) in listed(&sets, 12) {
                 hits[i][j] += 1;
             }
         }
         let share = p as f64 / 66.0;
-        let (mean, spread) = (batches as f64 * share, (batches as f64 * share * (1.0 - share)).sqrt());
+        let (mean, spread) = (steps as f64 * share, (steps as f64 * share * (1.0 - share)).sqrt());
         for j in 0..12 {
             for i in 0..j {
                 assert!((hits[i][j] as f64 - mean).abs() < 5.0 * spread, "pair {i}, {j}: {}", hits[i][j]);

@@ -1,8 +1,9 @@
 //! The plug-in: $\lambda L_{SNOP} + \mu L_{DCSA}$ (paper, equation 9 without the host's own loss) and its gradient.
 //!
 //! Everything is a function of the Gram matrix $G = XX^\top$ of the unit features, so the heart is
-//! [`NegScale::phi`]: $(G, \tilde y, c) \mapsto (\text{value}, \Gamma = \partial\,\text{value}/\partial G)$. From there
-//! $\partial/\partial X = 2\Gamma X$, and [`NegScale::from_features`] adds the normalisation (see `features.rs`).
+//! [`NegScale::loss_and_gradient_from_cosines`]:
+//! $(G, \tilde y, c) \mapsto (\text{value}, \Gamma = \partial\,\text{value}/\partial G)$. From there
+//! $\partial/\partial X = 2\Gamma X$, and [`NegScale::loss_and_gradient`] adds the normalisation (see `features.rs`).
 
 use crate::centre::ClassMeans;
 use crate::features::FeatureBuffers;
@@ -12,7 +13,7 @@ use crate::rows::Row;
 use crate::taxonomy::Relation;
 use crate::threads::Threads;
 use crate::{
-    Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Tap, Targets, Taxonomy,
+    BatchLabels, Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Targets, Taxonomy,
     TermState, Terms, dcsa, snop,
 };
 
@@ -44,7 +45,7 @@ impl<T: Real> Workspace<T> {
         self.features.means = means;
     }
 
-    /// The gradient of the latest batch of [features](NegScale::from_features), to keep: the next batch makes a new one.
+    /// The gradient of the latest batch of [features](NegScale::loss_and_gradient), to keep: the next batch makes a new one.
     pub fn take_gradient(&mut self) -> Vec<T> {
         std::mem::take(&mut self.features.gradient)
     }
@@ -62,20 +63,21 @@ struct Input<'a, T> {
     dim: usize,
     /// Those that decide the pair sets.
     labels: &'a [usize],
-    tap: &'a Tap<'a, T>,
+    given: &'a BatchLabels<'a, T>,
 }
 
 /// The plug-in for one class tree and one choice of settings. Shared freely among threads; each needs its own
 /// [`Workspace`].
 ///
 /// ```
-/// use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace};
+/// use negscale::{BatchLabels, NegScale, Settings, Taxonomy, Workspace};
 ///
 /// let plugin = NegScale::new(&Taxonomy::builtin("cifar10")?, Settings::default())?;
 /// let mut workspace = Workspace::<f32>::new();
 /// # let (features, labels, confidence) = (vec![0.1f32, 0.9, -0.4, 0.2, 0.3, -0.8], [3usize, 5, 9], [0.5f32, 0.7, 0.9]);
 /// // per batch: features is B x d, row after row
-/// let result = plugin.from_features(&features, 2, &Tap::new(&labels, &confidence), &mut workspace)?;
+/// let batch = BatchLabels::new(&labels, &confidence);
+/// let result = plugin.loss_and_gradient(&features, 2, &batch, &mut workspace)?;
 /// // loss += result.value;  gradient of the features += result.gradient
 /// # assert!(result.value.is_finite() && result.gradient.len() == 6);
 /// # Ok::<(), negscale::Error>(())
@@ -105,13 +107,13 @@ impl NegScale {
         self.relations.classes
     }
 
-    /// The unrelated and the related pairs $i < j$ that [`phi`](Self::phi) would use for this batch, as lists: for looking
-    /// at them. The loss itself never makes these lists.
-    pub fn pairs<T: Real>(&self, tap: &Tap<T>) -> Result<PairLists> {
-        let labels = self.labels(tap)?;
+    /// The unrelated and the related pairs $i < j$ that the loss of this batch is about, as lists: for looking at them. The
+    /// loss itself never makes these lists.
+    pub fn pairs<T: Real>(&self, batch: &BatchLabels<T>) -> Result<PairLists> {
+        let labels = self.labels(batch)?;
         let b = labels.len();
         let mut sets = PairSets::<T>::default();
-        sets.find(labels, &self.relations, &self.settings, tap.batch);
+        sets.find(labels, &self.relations, &self.settings, batch.step);
         let all = (0..b).flat_map(|i| (i + 1..b).map(move |j| (i, j)));
         let related = |&(i, j): &(usize, usize)| self.relations.of(labels[i], labels[j]) == Relation::Related;
         Ok(PairLists {
@@ -125,20 +127,20 @@ impl NegScale {
     ///
     /// `dim` is the feature dimension $d$; it enters only the constant of `reduction = "sum"`, where the identity of
     /// $\lVert FF^\top - I_d\rVert^2$ is $d \times d$.
-    pub fn phi<'w, T: Real>(
+    pub fn loss_and_gradient_from_cosines<'w, T: Real>(
         &self,
         gram: &[T],
         dim: usize,
-        tap: &Tap<T>,
+        batch: &BatchLabels<T>,
         workspace: &'w mut Workspace<T>,
     ) -> Result<Evaluation<'w, T>> {
-        let labels = self.labels(tap)?;
+        let labels = self.labels(batch)?;
         let b = labels.len();
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
-        expect_probabilities(tap.confidence)?;
+        expect_probabilities(batch.confidence)?;
         let threads = Threads::for_work(2 * b * b * b);
-        let input = Input { threads, dim, labels, tap };
+        let input = Input { threads, dim, labels, given: batch };
         let (value, terms) = threads.run(|| self.evaluate(input, gram, None, workspace));
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
@@ -148,19 +150,19 @@ impl NegScale {
     ///
     /// Batches of some size are shared by the threads of the rayon pool. A caller that is inside the pool (`rayon::scope`) takes part;
     /// one outside sleeps meanwhile, and waking takes about a tenth of a millisecond.
-    pub fn from_features<'w, T: Real>(
+    pub fn loss_and_gradient<'w, T: Real>(
         &self,
         features: &[T],
         dim: usize,
-        tap: &Tap<T>,
+        batch: &BatchLabels<T>,
         workspace: &'w mut Workspace<T>,
     ) -> Result<Evaluation<'w, T>> {
-        let labels = self.labels(tap)?;
+        let labels = self.labels(batch)?;
         let b = labels.len();
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
-        expect_probabilities(tap.confidence)?;
+        expect_probabilities(batch.confidence)?;
         let threads = Threads::for_work(2 * b * b * dim);
-        let input = Input { threads, dim, labels, tap };
+        let input = Input { threads, dim, labels, given: batch };
         let (value, terms) = threads.run(|| match self.at_once(input, features, workspace) {
             Some(evaluated) => Ok(evaluated),
             None => {
@@ -230,14 +232,14 @@ impl NegScale {
     }
 
     /// The labels that decide the pair sets, all of them classes of the tree.
-    fn labels<'a, T>(&self, tap: &Tap<'a, T>) -> Result<&'a [usize]> {
+    fn labels<'a, T>(&self, batch: &BatchLabels<'a, T>) -> Result<&'a [usize]> {
         let labels = match self.settings.targets {
-            Targets::Given => tap.labels,
-            Targets::Refurbished => tap.refurbished.ok_or(Error::NoRefurbished)?,
+            Targets::Given => batch.labels,
+            Targets::Refurbished => batch.refurbished.ok_or(Error::NoRefurbished)?,
         };
-        let b = tap.labels.len();
+        let b = batch.labels.len();
         expect_size("refurbished labels", labels.len(), b, || format!("{b} given labels"))?;
-        expect_size("confidence", tap.confidence.len(), b, || format!("{b} labels"))?;
+        expect_size("confidence", batch.confidence.len(), b, || format!("{b} labels"))?;
         let classes = self.classes();
         match labels.iter().position(|&label| label >= classes) {
             None => Ok(labels),
@@ -256,20 +258,20 @@ impl NegScale {
         features: Option<snop::Features<T>>,
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
-        let Input { threads, dim, labels, tap } = input;
+        let Input { threads, dim, labels, given } = input;
         let s = &self.settings;
         let b = labels.len();
         let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;
         doubt.clear();
-        doubt.extend(tap.confidence.iter().map(|&c| T::ONE - c));
-        pairs.find(labels, &self.relations, s, tap.batch);
+        doubt.extend(given.confidence.iter().map(|&c| T::ONE - c));
+        pairs.find(labels, &self.relations, s, given.step);
         let batch = Batch { threads, gram, b, pairs };
         rows.resize(b, Row::default());
         gamma.resize(b * b, T::ZERO);
 
         let state = |wanted: bool, pairs: bool| match () {
             _ if !wanted => TermState::Off,
-            _ if tap.warming_up && !s.during_warm_up => TermState::WarmUp,
+            _ if given.warming_up && !s.during_warm_up => TermState::WarmUp,
             _ if !pairs => TermState::NoPairs,
             _ => TermState::Active,
         };

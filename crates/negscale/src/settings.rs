@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How sums over pairs become one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Reduction {
     /// Means over what the paper sums: entries of $F^\top F - I$, unrelated pairs, related pairs.
     #[default]
@@ -19,6 +20,7 @@ pub enum Reduction {
 /// Where the unrelated pairs of a batch come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum PairSource {
     /// The class tree: $D > \eta_{\max}$.
     #[default]
@@ -31,6 +33,7 @@ pub enum PairSource {
 /// Which labels decide the pair sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Targets {
     /// The labels as given, $\tilde y$ (the paper).
     #[default]
@@ -42,6 +45,7 @@ pub enum Targets {
 /// What is subtracted from the features before they are normalised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Centre {
     /// Nothing: for features that can be negative.
     #[default]
@@ -52,8 +56,19 @@ pub enum Centre {
 }
 
 /// Settings of [`NegScale`](crate::NegScale). `Settings::default()` is the paper's, with means for sums.
+///
+/// Each setting has a field and a method `with_...`; ranges are checked by [`checked`](Self::checked), which
+/// [`NegScale::new`](crate::NegScale::new) calls. As a file (serde) the settings are a table in which every key may be missing.
+///
+/// ```
+/// use negscale::{Centre, Settings};
+///
+/// let settings = Settings::default().with_lambda(0.5).with_dcsa(false).with_centre(Centre::ClassBalanced);
+/// assert_eq!((settings.lambda, settings.mu), (0.5, 1.0));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Settings {
     /// $\lambda$, weight of SNOP.
     pub lambda: f64,
@@ -118,6 +133,42 @@ impl Default for Settings {
     }
 }
 
+/// Writes a method `with_...` for each field.
+macro_rules! setters {
+    ($($with:ident $field:ident: $kind:ty;)*) => {
+        impl Settings {
+            $(
+                #[doc = concat!("The same with another [`", stringify!($field), "`](Self::", stringify!($field), ").")]
+                #[must_use]
+                pub fn $with(self, $field: $kind) -> Self {
+                    Self { $field, ..self }
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_lambda lambda: f64;
+    with_mu mu: f64;
+    with_eta_min eta_min: u32;
+    with_eta_max eta_max: u32;
+    with_snop snop: bool;
+    with_dcsa dcsa: bool;
+    with_global global: f64;
+    with_local local: f64;
+    with_reduction reduction: Reduction;
+    with_pairs pairs: PairSource;
+    with_seed seed: u64;
+    with_self_anchor self_anchor: bool;
+    with_delta_gradient delta_gradient: bool;
+    with_targets targets: Targets;
+    with_during_warm_up during_warm_up: bool;
+    with_rectify rectify: bool;
+    with_centre centre: Centre;
+    with_centre_momentum centre_momentum: f64;
+}
+
 impl Settings {
     /// The settings, if every one of them is in its range.
     pub fn checked(self) -> Result<Self> {
@@ -160,15 +211,59 @@ mod tests {
     fn a_setting_out_of_range_is_named() {
         let base = Settings::default;
         for (settings, name) in [
-            (Settings { lambda: -1.0, ..base() }, "lambda"),
-            (Settings { mu: f64::NAN, ..base() }, "mu"),
-            (Settings { global: f64::INFINITY, ..base() }, "global"),
-            (Settings { local: -0.5, ..base() }, "local"),
-            (Settings { eta_min: 6, ..base() }, "eta_min"),
-            (Settings { centre_momentum: 1.0, ..base() }, "centre_momentum"),
+            (base().with_lambda(-1.0), "lambda"),
+            (base().with_mu(f64::NAN), "mu"),
+            (base().with_global(f64::INFINITY), "global"),
+            (base().with_local(-0.5), "local"),
+            (base().with_eta_min(6), "eta_min"),
+            (base().with_centre_momentum(1.0), "centre_momentum"),
         ] {
             assert!(settings.checked().unwrap_err().to_string().contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn every_key_has_a_method_that_sets_it_and_nothing_else() {
+        let changed = Settings {
+            lambda: 2.0,
+            mu: 3.0,
+            eta_min: 1,
+            eta_max: 7,
+            snop: false,
+            dcsa: false,
+            global: 4.0,
+            local: 5.0,
+            reduction: Reduction::Sum,
+            pairs: PairSource::Random,
+            seed: 6,
+            self_anchor: false,
+            delta_gradient: true,
+            targets: Targets::Refurbished,
+            during_warm_up: true,
+            rectify: true,
+            centre: Centre::ClassBalanced,
+            centre_momentum: 0.5,
+        };
+        let built = Settings::default()
+            .with_lambda(2.0)
+            .with_mu(3.0)
+            .with_eta_min(1)
+            .with_eta_max(7)
+            .with_snop(false)
+            .with_dcsa(false)
+            .with_global(4.0)
+            .with_local(5.0)
+            .with_reduction(Reduction::Sum)
+            .with_pairs(PairSource::Random)
+            .with_seed(6)
+            .with_self_anchor(false)
+            .with_delta_gradient(true)
+            .with_targets(Targets::Refurbished)
+            .with_during_warm_up(true)
+            .with_rectify(true)
+            .with_centre(Centre::ClassBalanced)
+            .with_centre_momentum(0.5);
+        assert_eq!(built, changed);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 mod oracle;
 
-use negscale::{Centre, NegScale, Settings, Tap, Taxonomy, Workspace};
+use negscale::{BatchLabels, Centre, NegScale, Settings, Taxonomy, Workspace};
 use oracle::Batch;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -41,9 +41,9 @@ fn allocations(work: impl FnOnce()) -> usize {
 fn in_steady_state(settings: Settings, batch: &Batch) -> usize {
     let plugin = NegScale::new(&Taxonomy::builtin("cifar10").unwrap(), settings).unwrap();
     let mut workspace = Workspace::new();
-    let tap = Tap::new(&batch.labels, &batch.confidence);
+    let given = BatchLabels::new(&batch.labels, &batch.confidence);
     let mut call = || {
-        plugin.from_features(&batch.features, batch.dim, &tap, &mut workspace).unwrap();
+        plugin.loss_and_gradient(&batch.features, batch.dim, &given, &mut workspace).unwrap();
     };
     (0..3).for_each(|_| call());
     allocations(call)
@@ -91,7 +91,7 @@ fn of_products(sizes: &[(usize, usize, usize, bool)]) -> usize {
 fn a_call_without_the_global_term_allocates_only_for_its_two_products() {
     // One block of 48 rows: the Gram matrix is one product, the way back another.
     let batch = Batch::random(40, 64, 10, 1);
-    let settings = Settings { global: 0.0, centre: Centre::ClassBalanced, ..Settings::default() };
+    let settings = Settings::default().with_global(0.0).with_centre(Centre::ClassBalanced);
     assert_eq!(in_steady_state(settings, &batch), of_products(&[(40, 40, 64, true), (40, 64, 40, false)]));
 }
 
@@ -99,23 +99,23 @@ fn a_call_without_the_global_term_allocates_only_for_its_two_products() {
 fn the_global_term_adds_only_its_three_products() {
     let batch = Batch::random(40, 64, 10, 1);
     let all = in_steady_state(Settings::default(), &batch);
-    let without = in_steady_state(Settings { global: 0.0, ..Settings::default() }, &batch);
+    let without = in_steady_state(Settings::default().with_global(0.0), &batch);
     assert_eq!(all - without, of_products(&[(40, 40, 40, false); 3]));
 }
 
 #[test]
 fn the_kernel_without_products_allocates_nothing() {
-    // phi on a ready Gram matrix, local term and DCSA only: no matrix product is involved.
+    // A ready Gram matrix, local term and DCSA only: no matrix product is involved.
     let batch = Batch::random(48, 8, 10, 2);
     let x = batch.unit();
     let gram: Vec<f64> =
         (0..48 * 48).map(|at| x[at / 48].iter().zip(&x[at % 48]).map(|(a, b)| a * b).sum()).collect();
     let tree = Taxonomy::builtin("cifar10").unwrap();
-    let plugin = NegScale::new(&tree, Settings { global: 0.0, ..Settings::default() }).unwrap();
+    let plugin = NegScale::new(&tree, Settings::default().with_global(0.0)).unwrap();
     let mut workspace = Workspace::new();
-    let tap = batch.tap();
+    let given = batch.given();
     let mut call = || {
-        plugin.phi(&gram, 8, &tap, &mut workspace).unwrap();
+        plugin.loss_and_gradient_from_cosines(&gram, 8, &given, &mut workspace).unwrap();
     };
     call();
     assert_eq!(allocations(&mut call), 0);

@@ -3,7 +3,7 @@
 
 mod oracle;
 
-use negscale::{Error, NegScale, Settings, Tap, Targets, Taxonomy, TermState, Workspace};
+use negscale::{BatchLabels, Error, NegScale, Settings, Targets, Taxonomy, TermState, Workspace};
 use oracle::Batch;
 
 fn plugin(settings: Settings) -> NegScale {
@@ -15,8 +15,9 @@ fn evaluate(features: &[f64], dim: usize, labels: &[usize]) -> (f64, negscale::T
     let mut workspace = Workspace::new();
     let confidence = vec![0.5; labels.len()];
     let default = plugin(Settings::default());
-    let result =
-        default.from_features(features, dim, &Tap::new(labels, &confidence), &mut workspace).unwrap();
+    let result = default
+        .loss_and_gradient(features, dim, &BatchLabels::new(labels, &confidence), &mut workspace)
+        .unwrap();
     (result.value, result.terms, result.gradient.to_vec())
 }
 
@@ -55,11 +56,12 @@ fn unrelated_pairs_without_related_ones_leave_snop_at_work() {
 
 #[test]
 fn equal_features_of_unrelated_classes_have_no_direction_and_no_global_gradient() {
-    let settings = Settings { local: 0.0, dcsa: false, ..Settings::default() };
+    let settings = Settings::default().with_local(0.0).with_dcsa(false);
     let mut workspace = Workspace::new();
     let same = [0.3, -0.2, 0.9, 0.3, -0.2, 0.9];
     let global = plugin(settings);
-    let result = global.from_features(&same, 3, &Tap::new(&[3, 0], &[0.5, 0.5]), &mut workspace).unwrap();
+    let result =
+        global.loss_and_gradient(&same, 3, &BatchLabels::new(&[3, 0], &[0.5, 0.5]), &mut workspace).unwrap();
     assert_eq!(result.terms.identical_pairs, 1);
     assert!(result.gradient.iter().all(|g| *g == 0.0));
     assert_eq!(result.terms.global, 1.0); // |0 - I_1|^2 / 1
@@ -72,10 +74,10 @@ fn equal_features_of_unrelated_classes_have_no_direction_and_no_global_gradient(
     (labels[0], labels[1]) = (3, 0);
     let confidence = vec![0.5f32; 20];
     let mut workspace = Workspace::new();
-    let result = plugin(Settings::default()).from_features(
+    let result = plugin(Settings::default()).loss_and_gradient(
         &features,
         16,
-        &Tap::new(&labels, &confidence),
+        &BatchLabels::new(&labels, &confidence),
         &mut workspace,
     );
     let result = result.unwrap();
@@ -115,7 +117,10 @@ fn features_of_no_dimension_have_no_directions() {
     let (_, terms, gradient) = evaluate(&[], 0, &[3, 0, 5]);
     assert_eq!((terms.zero_features, terms.identical_pairs, gradient.len()), (3, 2, 0));
     let ours = plugin(Settings::default());
-    assert!(negscale::literal::evaluate(&ours, &[], 0, &Tap::new(&[3, 0], &[0.5, 0.5])).is_err());
+    assert!(
+        negscale::reference::loss_and_gradient(&ours, &[], 0, &BatchLabels::new(&[3, 0], &[0.5, 0.5]))
+            .is_err()
+    );
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn huge_and_tiny_features_neither_overflow_nor_vanish() {
         let features: Vec<f32> = base.iter().map(|f| f * scale).collect();
         let mut w = Workspace::new();
         plugin(Settings::default())
-            .from_features(&features, 2, &Tap::new(&labels, &confidence), &mut w)
+            .loss_and_gradient(&features, 2, &BatchLabels::new(&labels, &confidence), &mut w)
             .unwrap()
             .value
     };
@@ -139,30 +144,30 @@ fn huge_and_tiny_features_neither_overflow_nor_vanish() {
 #[test]
 fn a_warming_host_gets_nothing_unless_asked_for() {
     let batch = Batch::random(16, 5, 10, 2);
-    let tap = Tap { warming_up: true, ..batch.tap() };
+    let given = batch.given().with_warming_up(true);
     let mut w = Workspace::new();
     let rest = plugin(Settings::default());
-    let result = rest.from_features(&batch.features, 5, &tap, &mut w).unwrap();
+    let result = rest.loss_and_gradient(&batch.features, 5, &given, &mut w).unwrap();
     assert_eq!((result.value, result.terms.snop_state), (0.0, TermState::WarmUp));
     assert!(result.gradient.iter().all(|g| *g == 0.0));
-    let eager = plugin(Settings { during_warm_up: true, ..Settings::default() });
-    assert!(eager.from_features(&batch.features, 5, &tap, &mut w).unwrap().value > 0.0);
+    let eager = plugin(Settings::default().with_during_warm_up(true));
+    assert!(eager.loss_and_gradient(&batch.features, 5, &given, &mut w).unwrap().value > 0.0);
 }
 
 #[test]
 fn refurbished_targets_decide_the_pairs_when_asked_for() {
     let batch = Batch::random(16, 5, 10, 2);
     let believed: Vec<usize> = batch.labels.iter().map(|l| (l + 1) % 10).collect();
-    let settings = Settings { targets: Targets::Refurbished, ..Settings::default() };
+    let settings = Settings::default().with_targets(Targets::Refurbished);
     let by_belief = plugin(settings);
     let mut w = Workspace::new();
-    let tap = Tap { refurbished: Some(&believed), ..batch.tap() };
-    let value = by_belief.from_features(&batch.features, 5, &tap, &mut w).unwrap().value;
-    let as_given = Tap::new(&believed, &batch.confidence);
+    let given = batch.given().with_refurbished(&believed);
+    let value = by_belief.loss_and_gradient(&batch.features, 5, &given, &mut w).unwrap().value;
+    let as_given = BatchLabels::new(&believed, &batch.confidence);
     let same =
-        plugin(Settings::default()).from_features(&batch.features, 5, &as_given, &mut w).unwrap().value;
+        plugin(Settings::default()).loss_and_gradient(&batch.features, 5, &as_given, &mut w).unwrap().value;
     assert_eq!(value, same);
-    let error = by_belief.from_features(&batch.features, 5, &batch.tap(), &mut w).unwrap_err();
+    let error = by_belief.loss_and_gradient(&batch.features, 5, &batch.given(), &mut w).unwrap_err();
     assert_eq!(error, Error::NoRefurbished);
 }
 
@@ -173,7 +178,9 @@ fn bad_input_is_an_error_that_names_the_sample() {
     let (labels, confidence) = ([3usize, 0, 5], [0.5; 3]);
     let good = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
     let mut message = |features: &[f64], labels: &[usize], confidence: &[f64]| {
-        ours.from_features(features, 2, &Tap::new(labels, confidence), &mut w).unwrap_err().to_string()
+        ours.loss_and_gradient(features, 2, &BatchLabels::new(labels, confidence), &mut w)
+            .unwrap_err()
+            .to_string()
     };
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut features = good;
@@ -196,8 +203,15 @@ fn bad_input_is_an_error_that_names_the_sample() {
     assert!(message(&good[..4], &labels, &confidence).contains("need 6"));
     assert!(message(&good, &labels, &[0.5]).contains("confidence"));
     let gram = [1.0, 0.5, f64::NAN, 1.0];
-    let text =
-        ours.phi(&gram, 2, &Tap::new(&[3, 0], &[0.5, 0.5]), &mut Workspace::new()).unwrap_err().to_string();
+    let text = ours
+        .loss_and_gradient_from_cosines(
+            &gram,
+            2,
+            &BatchLabels::new(&[3, 0], &[0.5, 0.5]),
+            &mut Workspace::new(),
+        )
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("sample 1"), "{text}");
 }
 
@@ -209,28 +223,32 @@ fn a_workspace_serves_batches_of_any_size_and_survives_an_error() {
         let batch = Batch::random(b, 5 + n, 10, n as u64);
         let fresh = {
             let mut w = Workspace::new();
-            let r = ours.from_features(&batch.features, batch.dim, &batch.tap(), &mut w).unwrap();
+            let r = ours.loss_and_gradient(&batch.features, batch.dim, &batch.given(), &mut w).unwrap();
             (r.value, r.gradient.to_vec())
         };
         let mut broken = batch.features.clone();
         if let Some(f) = broken.first_mut() {
             *f = f64::NAN;
-            assert!(ours.from_features(&broken, batch.dim, &batch.tap(), &mut shared).is_err());
+            assert!(ours.loss_and_gradient(&broken, batch.dim, &batch.given(), &mut shared).is_err());
         }
-        let again = ours.from_features(&batch.features, batch.dim, &batch.tap(), &mut shared).unwrap();
+        let again = ours.loss_and_gradient(&batch.features, batch.dim, &batch.given(), &mut shared).unwrap();
         assert_eq!((again.value, again.gradient), (fresh.0, &fresh.1[..]));
     }
 }
 
 #[test]
 fn a_refused_batch_leaves_the_running_class_means_alone() {
-    let centred = plugin(Settings { centre: negscale::Centre::ClassBalanced, ..Settings::default() });
+    let centred = plugin(Settings::default().with_centre(negscale::Centre::ClassBalanced));
     let mut w = Workspace::new();
     let (first, second) = (Batch::random(12, 4, 10, 1), Batch::random(12, 4, 10, 2));
-    centred.from_features(&first.features, 4, &first.tap(), &mut w).unwrap();
+    centred.loss_and_gradient(&first.features, 4, &first.given(), &mut w).unwrap();
     let before = w.class_means().clone();
     let bad = vec![2.0; 12];
-    assert!(centred.from_features(&second.features, 4, &Tap::new(&second.labels, &bad), &mut w).is_err());
+    assert!(
+        centred
+            .loss_and_gradient(&second.features, 4, &BatchLabels::new(&second.labels, &bad), &mut w)
+            .is_err()
+    );
     assert_eq!(w.class_means(), &before);
 }
 
@@ -243,7 +261,7 @@ fn the_number_of_threads_changes_no_bit() {
             pool.install(|| {
                 let mut w = Workspace::new();
                 let ours = plugin(Settings::default());
-                let r = ours.from_features(&batch.features, 24, &batch.tap(), &mut w).unwrap();
+                let r = ours.loss_and_gradient(&batch.features, 24, &batch.given(), &mut w).unwrap();
                 (r.value, r.gradient.to_vec())
             })
         };
@@ -258,7 +276,9 @@ fn evaluations_at_the_same_time_and_inside_each_others_pool_change_no_bit() {
     let batch = Batch::random(300, 24, 10, 1);
     let run = |_: usize| {
         let mut w = Workspace::new();
-        let r = plugin(Settings::default()).from_features(&batch.features, 24, &batch.tap(), &mut w).unwrap();
+        let r = plugin(Settings::default())
+            .loss_and_gradient(&batch.features, 24, &batch.given(), &mut w)
+            .unwrap();
         (r.value, r.gradient.to_vec())
     };
     let alone = run(0);
@@ -278,8 +298,8 @@ fn normalising_inside_the_products_equals_normalising_first() {
         batch.features.iter_mut().for_each(|f| *f = f.abs() + 0.01);
         let run = |rectify: bool| {
             let mut w = Workspace::new();
-            let ours = plugin(Settings { rectify, ..Settings::default() });
-            let r = ours.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
+            let ours = plugin(Settings::default().with_rectify(rectify));
+            let r = ours.loss_and_gradient(&batch.features, dim, &batch.given(), &mut w).unwrap();
             (r.value, r.gradient.to_vec(), r.terms)
         };
         let ((value, gradient, terms), (other, other_gradient, other_terms)) = (run(false), run(true));
@@ -298,13 +318,14 @@ fn the_printed_form_used_for_comparison_agrees() {
         let tree = Taxonomy::builtin(name).unwrap();
         for settings in [
             Settings::default(),
-            Settings { reduction: negscale::Reduction::Sum, self_anchor: false, ..Settings::default() },
+            Settings::default().with_reduction(negscale::Reduction::Sum).with_self_anchor(false),
         ] {
             let ours = NegScale::new(&tree, settings).unwrap();
             let batch = Batch::random(40, 12, tree.classes(), 6);
             let mut w = Workspace::new();
-            let fast = ours.from_features(&batch.features, 12, &batch.tap(), &mut w).unwrap();
-            let literal = negscale::literal::evaluate(&ours, &batch.features, 12, &batch.tap()).unwrap();
+            let fast = ours.loss_and_gradient(&batch.features, 12, &batch.given(), &mut w).unwrap();
+            let literal =
+                negscale::reference::loss_and_gradient(&ours, &batch.features, 12, &batch.given()).unwrap();
             assert!((fast.value - literal.value).abs() < 1e-10 * fast.value.abs().max(1.0));
             let size = literal.gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
             let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * size;

@@ -3,7 +3,7 @@
 
 mod oracle;
 
-use negscale::{Centre, NegScale, PairSource, Reduction, Settings, Tap, Taxonomy, Workspace};
+use negscale::{BatchLabels, Centre, NegScale, PairSource, Reduction, Settings, Taxonomy, Workspace};
 use oracle::{Batch, values};
 use proptest::prelude::*;
 
@@ -38,27 +38,28 @@ fn same_direction(ours: &[f64], numeric: &[f64], what: &str) {
 
 /// Every setting of the loss that changes a gradient.
 fn cases() -> Vec<(&'static str, Settings)> {
-    let base = Settings { lambda: 0.7, mu: 1.3, ..Settings::default() };
-    let only =
-        |global, local, dcsa| Settings { global, local, dcsa, snop: global + local > 0.0, ..base.clone() };
+    let base = Settings::default().with_lambda(0.7).with_mu(1.3);
+    let only = |global, local, dcsa| {
+        base.clone().with_global(global).with_local(local).with_dcsa(dcsa).with_snop(global + local > 0.0)
+    };
     vec![
         ("global", only(1.0, 0.0, false)),
-        ("global, sum", Settings { reduction: Reduction::Sum, ..only(1.0, 0.0, false) }),
+        ("global, sum", only(1.0, 0.0, false).with_reduction(Reduction::Sum)),
         ("local", only(0.0, 1.0, false)),
-        ("local, sum", Settings { reduction: Reduction::Sum, ..only(0.0, 1.0, false) }),
+        ("local, sum", only(0.0, 1.0, false).with_reduction(Reduction::Sum)),
         ("dcsa", only(0.0, 0.0, true)),
-        ("dcsa, sum", Settings { reduction: Reduction::Sum, ..only(0.0, 0.0, true) }),
-        ("dcsa without self-anchor", Settings { self_anchor: false, ..only(0.0, 0.0, true) }),
-        ("dcsa through delta", Settings { delta_gradient: true, ..only(0.0, 0.0, true) }),
+        ("dcsa, sum", only(0.0, 0.0, true).with_reduction(Reduction::Sum)),
+        ("dcsa without self-anchor", only(0.0, 0.0, true).with_self_anchor(false)),
+        ("dcsa through delta", only(0.0, 0.0, true).with_delta_gradient(true)),
         (
             "dcsa through delta without self-anchor",
-            Settings { delta_gradient: true, self_anchor: false, ..only(0.0, 0.0, true) },
+            only(0.0, 0.0, true).with_delta_gradient(true).with_self_anchor(false),
         ),
         ("total", base.clone()),
-        ("total, sum", Settings { reduction: Reduction::Sum, ..base.clone() }),
-        ("total through delta", Settings { delta_gradient: true, ..base.clone() }),
-        ("total, random pairs", Settings { pairs: PairSource::Random, ..base.clone() }),
-        ("total, wide thresholds", Settings { eta_min: 4, eta_max: 4, ..base }),
+        ("total, sum", base.clone().with_reduction(Reduction::Sum)),
+        ("total through delta", base.clone().with_delta_gradient(true)),
+        ("total, random pairs", base.clone().with_pairs(PairSource::Random)),
+        ("total, wide thresholds", base.with_eta_min(4).with_eta_max(4)),
     ]
 }
 
@@ -77,7 +78,7 @@ fn the_gradient_of_every_term_equals_central_differences_through_the_normalisati
                     batch.labels.iter_mut().for_each(|l| *l = some[*l]);
                 }
                 let plugin = NegScale::new(&tree, settings.clone()).unwrap();
-                let pairs = plugin.pairs(&batch.tap()).unwrap();
+                let pairs = plugin.pairs(&batch.given()).unwrap();
                 let base = values(&batch, &pairs, &settings, None);
                 let frozen = (!settings.delta_gradient).then_some(&base.delta[..]);
                 let numeric = differences(&batch.features, |features| {
@@ -85,7 +86,8 @@ fn the_gradient_of_every_term_equals_central_differences_through_the_normalisati
                     values(&moved, &pairs, &settings, frozen).total
                 });
                 let mut workspace = Workspace::new();
-                let ours = plugin.from_features(&batch.features, dim, &batch.tap(), &mut workspace).unwrap();
+                let ours =
+                    plugin.loss_and_gradient(&batch.features, dim, &batch.given(), &mut workspace).unwrap();
                 same_direction(
                     ours.gradient,
                     &numeric,
@@ -105,7 +107,7 @@ fn gamma_is_the_derivative_with_respect_to_the_gram_matrix() {
         batch.labels = vec![3, 5, 3, 5, 1, 9, 0, 8]; // related and unrelated pairs, whatever the draw
         batch.features.iter_mut().for_each(|f| *f += 0.5);
         let x = batch.unit();
-        // A Gram matrix whose diagonal is not 1: phi makes no use of that.
+        // A Gram matrix whose diagonal is not 1: nothing relies on that.
         let gram: Vec<f64> = (0..64)
             .map(|at| {
                 x[at / 8].iter().zip(&x[at % 8]).map(|(a, b)| a * b).sum::<f64>()
@@ -120,11 +122,15 @@ fn gamma_is_the_derivative_with_respect_to_the_gram_matrix() {
             for (&(i, j), &g) in upper.iter().zip(entries) {
                 (moved[i * 8 + j], moved[j * 8 + i]) = (g, g);
             }
-            plugin.phi(&moved, 6, &batch.tap(), &mut Workspace::new()).unwrap().value
+            plugin
+                .loss_and_gradient_from_cosines(&moved, 6, &batch.given(), &mut Workspace::new())
+                .unwrap()
+                .value
         };
         let numeric = differences(&start, value);
         let mut workspace = Workspace::new();
-        let gamma = plugin.phi(&gram, 6, &batch.tap(), &mut workspace).unwrap().gradient;
+        let gamma =
+            plugin.loss_and_gradient_from_cosines(&gram, 6, &batch.given(), &mut workspace).unwrap().gradient;
         let ours: Vec<f64> = upper
             .iter()
             .map(|&(i, j)| if i == j { gamma[i * 8 + i] } else { gamma[i * 8 + j] + gamma[j * 8 + i] })
@@ -140,20 +146,23 @@ fn gamma_is_the_derivative_with_respect_to_the_gram_matrix() {
 #[test]
 fn the_gradient_with_a_centre_treats_the_centre_as_a_constant() {
     let tree = Taxonomy::builtin("cifar10").unwrap();
-    let plain = Settings { delta_gradient: true, ..Settings::default() };
-    let centred = Settings { centre: Centre::ClassBalanced, ..plain.clone() };
+    let plain = Settings::default().with_delta_gradient(true);
+    let centred = plain.clone().with_centre(Centre::ClassBalanced);
     let mut batch = Batch::random(20, 6, 10, 8);
     batch.features.iter_mut().for_each(|f| *f = f.abs()); // as after a ReLU
     let plugin = NegScale::new(&tree, centred).unwrap();
     let mut workspace = Workspace::new();
-    let ours =
-        plugin.from_features(&batch.features, 6, &batch.tap(), &mut workspace).unwrap().gradient.to_vec();
+    let ours = plugin
+        .loss_and_gradient(&batch.features, 6, &batch.given(), &mut workspace)
+        .unwrap()
+        .gradient
+        .to_vec();
     let centre = workspace.centre().to_vec();
     assert!(centre.iter().all(|c| *c > 0.0));
     let less_centre = |features: &[f64]| -> Vec<f64> {
         features.iter().enumerate().map(|(at, f)| f - centre[at % 6]).collect()
     };
-    let pairs = plugin.pairs(&batch.tap()).unwrap();
+    let pairs = plugin.pairs(&batch.given()).unwrap();
     let numeric = differences(&batch.features, |features| {
         values(&Batch { features: less_centre(features), ..batch.clone() }, &pairs, &plain, None).total
     });
@@ -163,13 +172,13 @@ fn the_gradient_with_a_centre_treats_the_centre_as_a_constant() {
 #[test]
 fn rectified_features_have_the_value_and_the_gradient_of_a_relu_in_front() {
     let tree = Taxonomy::builtin("cifar10").unwrap();
-    let plain = Settings { delta_gradient: true, ..Settings::default() };
-    let plugin = NegScale::new(&tree, Settings { rectify: true, ..plain.clone() }).unwrap();
+    let plain = Settings::default().with_delta_gradient(true);
+    let plugin = NegScale::new(&tree, plain.clone().with_rectify(true)).unwrap();
     let batch = Batch::random(20, 6, 10, 8);
     let mut workspace = Workspace::new();
-    let found = plugin.from_features(&batch.features, 6, &batch.tap(), &mut workspace).unwrap();
+    let found = plugin.loss_and_gradient(&batch.features, 6, &batch.given(), &mut workspace).unwrap();
     let relu = |features: &[f64]| features.iter().map(|f| f.max(0.0)).collect();
-    let pairs = plugin.pairs(&batch.tap()).unwrap();
+    let pairs = plugin.pairs(&batch.given()).unwrap();
     let value = |features: &[f64]| {
         values(&Batch { features: relu(features), ..batch.clone() }, &pairs, &plain, None).total
     };
@@ -195,8 +204,8 @@ proptest! {
             dim,
         };
         let (mut w, mut v) = (Workspace::new(), Workspace::new());
-        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
-        let c = plugin.from_features(&shuffled.features, dim, &shuffled.tap(), &mut v).unwrap();
+        let a = plugin.loss_and_gradient(&batch.features, dim, &batch.given(), &mut w).unwrap();
+        let c = plugin.loss_and_gradient(&shuffled.features, dim, &shuffled.given(), &mut v).unwrap();
         prop_assert!((a.value - c.value).abs() < 1e-10);
         let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for (at, &i) in order.iter().enumerate() {
@@ -223,8 +232,8 @@ proptest! {
             out
         };
         let (mut w, mut v) = (Workspace::new(), Workspace::new());
-        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
-        let c = plugin.from_features(&turn(&batch.features), dim, &batch.tap(), &mut v).unwrap();
+        let a = plugin.loss_and_gradient(&batch.features, dim, &batch.given(), &mut w).unwrap();
+        let c = plugin.loss_and_gradient(&turn(&batch.features), dim, &batch.given(), &mut v).unwrap();
         prop_assert!((a.value - c.value).abs() < 1e-10);
         let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for (x, y) in turn(a.gradient).iter().zip(c.gradient) {
@@ -242,8 +251,8 @@ proptest! {
         let mut scaled = batch.clone();
         scaled.features[which * dim..][..dim].iter_mut().for_each(|f| *f *= factor);
         let (mut w, mut v) = (Workspace::new(), Workspace::new());
-        let a = plugin.from_features(&batch.features, dim, &batch.tap(), &mut w).unwrap();
-        let c = plugin.from_features(&scaled.features, dim, &scaled.tap(), &mut v).unwrap();
+        let a = plugin.loss_and_gradient(&batch.features, dim, &batch.given(), &mut w).unwrap();
+        let c = plugin.loss_and_gradient(&scaled.features, dim, &scaled.given(), &mut v).unwrap();
         prop_assert!((a.value - c.value).abs() < 1e-10);
         let size = a.gradient.iter().fold(1.0, |m: f64, g| m.max(g.abs()));
         for at in 0..b * dim {
@@ -264,16 +273,17 @@ fn gcd(a: usize, b: usize) -> usize {
 fn confidence_and_weights_of_zero_leave_nothing() {
     let tree = Taxonomy::builtin("cifar10").unwrap();
     let batch = Batch::random(16, 5, 10, 2);
-    let off = NegScale::new(&tree, Settings { lambda: 0.0, mu: 0.0, ..Settings::default() }).unwrap();
+    let off = NegScale::new(&tree, Settings::default().with_lambda(0.0).with_mu(0.0)).unwrap();
     let mut workspace = Workspace::new();
-    let nothing = off.from_features(&batch.features, 5, &batch.tap(), &mut workspace).unwrap();
+    let nothing = off.loss_and_gradient(&batch.features, 5, &batch.given(), &mut workspace).unwrap();
     assert_eq!(nothing.value, 0.0);
     assert!(nothing.gradient.iter().all(|g| *g == 0.0));
     // A certain prediction takes its pairs out of the local term.
-    let local = NegScale::new(&tree, Settings { global: 0.0, dcsa: false, ..Settings::default() }).unwrap();
+    let local = NegScale::new(&tree, Settings::default().with_global(0.0).with_dcsa(false)).unwrap();
     let certain = vec![1.0; 16];
-    let result =
-        local.from_features(&batch.features, 5, &Tap::new(&batch.labels, &certain), &mut workspace).unwrap();
+    let result = local
+        .loss_and_gradient(&batch.features, 5, &BatchLabels::new(&batch.labels, &certain), &mut workspace)
+        .unwrap();
     assert_eq!(result.value, 0.0);
     assert!(result.gradient.iter().all(|g| *g == 0.0));
 }

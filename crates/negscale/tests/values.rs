@@ -30,19 +30,19 @@ fn settings() -> impl Strategy<Value = Settings> {
         prop::sample::select(vec![(3, 5), (3, 3), (5, 5), (1, 7), (1, 3), (4, 6), (0, 0), (2, 9)]);
     let weights = (0.0f64..3.0, 0.0f64..3.0, prop::sample::select(vec![0.0, 1.0, 0.3]), 0.0f64..2.0);
     (thresholds, weights, any::<[bool; 5]>(), any::<u64>()).prop_map(
-        |((eta_min, eta_max), weights, flags, seed)| Settings {
-            lambda: weights.0,
-            mu: weights.1,
-            global: weights.2,
-            local: weights.3,
-            eta_min,
-            eta_max,
-            reduction: if flags[0] { Reduction::Mean } else { Reduction::Sum },
-            pairs: if flags[1] && flags[2] { PairSource::Random } else { PairSource::Tree },
-            self_anchor: flags[3],
-            delta_gradient: flags[4],
-            seed,
-            ..Settings::default()
+        |((eta_min, eta_max), weights, flags, seed)| {
+            Settings::default()
+                .with_lambda(weights.0)
+                .with_mu(weights.1)
+                .with_global(weights.2)
+                .with_local(weights.3)
+                .with_eta_min(eta_min)
+                .with_eta_max(eta_max)
+                .with_reduction(if flags[0] { Reduction::Mean } else { Reduction::Sum })
+                .with_pairs(if flags[1] && flags[2] { PairSource::Random } else { PairSource::Tree })
+                .with_self_anchor(flags[3])
+                .with_delta_gradient(flags[4])
+                .with_seed(seed)
         },
     )
 }
@@ -57,13 +57,13 @@ proptest! {
         let tree = Taxonomy::builtin(tree).unwrap();
         let batch = Batch::random(b, dim, few.min(tree.classes()), seed);
         let plugin = NegScale::new(&tree, settings.clone()).unwrap();
-        let pairs = plugin.pairs(&batch.tap()).unwrap();
+        let pairs = plugin.pairs(&batch.given()).unwrap();
         if settings.pairs == PairSource::Tree {
             assert_eq!(pairs, tree_pairs(&batch.labels, &tree, &settings));
         }
         let literal = values(&batch, &pairs, &settings, None);
         let mut workspace = Workspace::new();
-        let ours = plugin.from_features(&batch.features, dim, &batch.tap(), &mut workspace).unwrap();
+        let ours = plugin.loss_and_gradient(&batch.features, dim, &batch.given(), &mut workspace).unwrap();
         let p = pairs.unrelated.len();
         let scale = if settings.reduction == Reduction::Sum { literal.square } else { 1.0 };
         close(ours.terms.global, literal.global, scale, "global");
@@ -84,9 +84,9 @@ fn the_two_readings_of_the_identity_differ_by_the_constant_d_minus_p() {
     close(v.feature_identity - v.pair_identity, 7.0 - p, v.square, "d x d less P x P");
     close(v.pair_identity, v.square - p, v.square, "P x P");
 
-    let sum = NegScale::new(&tree, Settings { reduction: Reduction::Sum, ..Settings::default() }).unwrap();
+    let sum = NegScale::new(&tree, Settings::default().with_reduction(Reduction::Sum)).unwrap();
     let mut workspace = Workspace::new();
-    let ours = sum.from_features(&batch.features, 7, &batch.tap(), &mut workspace).unwrap();
+    let ours = sum.loss_and_gradient(&batch.features, 7, &batch.given(), &mut workspace).unwrap();
     close(ours.terms.global, v.feature_identity, v.square, "`sum` is the d x d form that the paper prints");
 }
 
@@ -94,7 +94,7 @@ fn the_two_readings_of_the_identity_differ_by_the_constant_d_minus_p() {
 fn ordered_pairs_would_double_the_sums_and_quadruple_the_global_square() {
     let tree = Taxonomy::builtin("cifar10").unwrap();
     let batch = Batch::random(18, 6, 10, 4);
-    let settings = Settings { reduction: Reduction::Sum, ..Settings::default() };
+    let settings = Settings::default().with_reduction(Reduction::Sum);
     let once = tree_pairs(&batch.labels, &tree, &settings);
     let mut twice = once.clone();
     twice.unrelated.extend(once.unrelated.iter().map(|&(i, j)| (j, i)));
@@ -109,7 +109,7 @@ fn ordered_pairs_would_double_the_sums_and_quadruple_the_global_square() {
 fn delta_equals_the_double_loop_to_the_last_bit() {
     // One related pair, weight 1, sum: the term is (G - (1 - delta))^2, so delta can be read off exactly.
     let tree = Taxonomy::builtin("cifar10").unwrap();
-    let settings = Settings { snop: false, reduction: Reduction::Sum, ..Settings::default() };
+    let settings = Settings::default().with_snop(false).with_reduction(Reduction::Sum);
     let plugin = NegScale::new(&tree, settings).unwrap();
     let labels = [3usize, 5, 0, 1, 9, 8]; // cat and dog related; airplane, automobile, truck, ship unrelated to both
     let confidence = [0.5f64; 6];
@@ -139,8 +139,8 @@ fn delta_equals_the_double_loop_to_the_last_bit() {
         expected += (gram[i * 6 + j] - (1.0 - largest / 2.0)).max(0.0).powi(2);
     }
     let mut workspace = Workspace::new();
-    let tap = negscale::Tap::new(&labels, &confidence);
-    let ours = plugin.phi(&gram, 9, &tap, &mut workspace).unwrap();
+    let given = negscale::BatchLabels::new(&labels, &confidence);
+    let ours = plugin.loss_and_gradient_from_cosines(&gram, 9, &given, &mut workspace).unwrap();
     assert!(expected > 0.0);
     assert!((ours.terms.dcsa - expected).abs() <= 4.0 * f64::EPSILON * expected);
 }
@@ -155,9 +155,9 @@ fn single_precision_follows_double_precision_even_when_features_crowd_together()
         let narrow: Vec<f32> = batch.features.iter().map(|&f| f as f32).collect();
         let confidence: Vec<f32> = batch.confidence.iter().map(|&c| c as f32).collect();
         let (mut w64, mut w32) = (Workspace::new(), Workspace::new());
-        let wide = plugin.from_features(&batch.features, 32, &batch.tap(), &mut w64).unwrap();
-        let tap = negscale::Tap::new(&batch.labels, &confidence);
-        let single = plugin.from_features(&narrow, 32, &tap, &mut w32).unwrap();
+        let wide = plugin.loss_and_gradient(&batch.features, 32, &batch.given(), &mut w64).unwrap();
+        let given = negscale::BatchLabels::new(&batch.labels, &confidence);
+        let single = plugin.loss_and_gradient(&narrow, 32, &given, &mut w32).unwrap();
         assert!(
             (wide.value - single.value).abs() < tolerance * wide.value,
             "value at offset {offset}: {} {}",

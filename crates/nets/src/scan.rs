@@ -119,8 +119,9 @@ pub fn scan(
         if stop.load(Relaxed) {
             return Err(Error::Interrupted);
         }
-        let batch = batch?;
-        let samples = to_samples(&batch.views[0], batch.len(), &shape, device);
+        let mut batch = batch?;
+        let view = batch.views.swap_remove(0);
+        let samples = to_samples(view, batch.len(), &shape, device);
         let out = net.forward(samples, &Pass::evaluate())?;
         scan.logits.extend(values(out.logits)?);
         if with_features {
@@ -136,16 +137,16 @@ pub fn values<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     values.map_err(|error| Error::Values { path: "a tensor".into(), reason: error.to_string() })
 }
 
-/// The numbers of a view as a tensor; `shape` is that of an item.
-pub fn to_samples(values: &[f32], count: usize, shape: &[usize], device: &Device) -> Samples {
+/// The numbers of a view as a tensor, which takes them over without a copy; `shape` is that of an item.
+pub fn to_samples(values: Vec<f32>, count: usize, shape: &[usize], device: &Device) -> Samples {
     match *shape {
-        [channels, height, width] => {
-            let data = TensorData::new(values.to_vec(), [count, channels, height, width]);
-            Tensor::<4>::from_data(data, device).into()
+        [height, width, channels] => {
+            let data = TensorData::new(values, [count, height, width, channels]);
+            Samples::Images(Tensor::from_data(data, device))
         }
         _ => {
-            let size = shape.iter().product();
-            Tensor::<2>::from_data(TensorData::new(values.to_vec(), [count, size]), device).into()
+            let data = TensorData::new(values, [count, shape.iter().product()]);
+            Samples::Rows(Tensor::from_data(data, device))
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
-use negscale_nets::{Input, Kind, NetSpec, Network, Output, Pass};
+use negscale_nets::{Input, Kind, NetSpec, Network, Output, Pass, Samples};
 
 const IMAGE: Input = Input::Image { channels: 3, height: 32, width: 32 };
 
@@ -27,6 +27,18 @@ fn numbers(output: Output) -> Vec<f32> {
 
 fn run(net: &Network, pass: Pass) -> Vec<f32> {
     numbers(net.forward(images(&Device::flex()), &pass).unwrap())
+}
+
+#[test]
+fn images_give_the_same_bits_with_their_channels_first_and_last() {
+    let first = images(&Device::flex());
+    let pixel_by_pixel = first.clone().permute([0, 2, 3, 1]).into_data();
+    let last = Samples::Images(Tensor::from_data(pixel_by_pixel, &Device::flex()));
+    for name in ["mlp", "cnn-9", "resnet-20"] {
+        let net = net(name, &Device::flex());
+        let numbers = |samples: Samples| numbers(net.forward(samples, &Pass::evaluate()).unwrap());
+        assert_eq!(numbers(last.clone()), numbers(first.clone().into()), "{name}");
+    }
 }
 
 #[test]

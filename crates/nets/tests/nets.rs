@@ -95,8 +95,8 @@ fn samples(shape: &[usize], device: &Device) -> Samples {
     let data =
         TensorData::new(unit("input", shape.iter().product()).map(|u| u as f32).collect(), shape.to_vec());
     match shape.len() {
-        4 => Samples::Images(Tensor::from_data(data, device)),
-        _ => Samples::Rows(Tensor::from_data(data, device)),
+        4 => Tensor::<4>::from_data(data, device).into(),
+        _ => Tensor::<2>::from_data(data, device).into(),
     }
 }
 

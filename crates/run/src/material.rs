@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::recipe::Recipe;
 use negscale_data::{Dataset, Noise, NoiseSpec, Splits, noise};
+use negscale_methods::trainer::Task;
 use negscale_nets::model::Preparation;
 
 /// The data of a run, ready to be learnt from.
@@ -43,6 +44,18 @@ impl Material {
             }
         }
         Ok(Self { train, splits, noise, fingerprint, preparation })
+    }
+
+    /// What is to be learnt from it with these settings.
+    pub fn task(&self, recipe: &Recipe) -> Result<Task> {
+        Ok(Task {
+            train: self.train.clone(),
+            test: self.splits.test.clone(),
+            second_test: self.splits.second_test.clone(),
+            preparation: self.preparation.clone(),
+            tree: recipe.data.tree_for(self.train.classes())?,
+            noise: recipe.data.noise.clone(),
+        })
     }
 
     /// Share of labels that differ from the truth, where it is known.

@@ -52,7 +52,7 @@ fn write_products(
         Cells::Guarded,
     )?;
     let about = BTreeMap::from([
-        ("method".to_owned(), name(recipe, trainer.reach())),
+        ("method".to_owned(), name(recipe, trainer.pair_coverage())),
         ("data".to_owned(), recipe.data.data.clone()),
         ("noise".to_owned(), recipe.data.noise.to_string()),
         ("version".to_owned(), version()),

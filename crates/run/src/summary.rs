@@ -4,7 +4,7 @@ use crate::folder::RunFolder;
 use crate::recipe::Recipe;
 use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
-use negscale::Reach;
+use negscale::PairCoverage;
 use negscale_audit::{Audit, Measures, NoiseEstimate};
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
@@ -42,22 +42,26 @@ pub struct Summary {
     pub estimate: Option<NoiseEstimate>,
 }
 
-/// A host with its plug-in, for people; `reach` is what that finds to do, if it is known.
-pub fn name(recipe: &Recipe, reach: Option<&Reach>) -> String {
+/// A host with its plug-in, for people; `coverage` is what that finds to do, if it is known.
+pub fn name(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
     match recipe.train.plugin.as_str() {
         "none" => recipe.train.host.clone(),
-        _ => format!("{} + {}", recipe.train.host, acting(recipe, reach)),
+        _ => format!("{} + {}", recipe.train.host, acting(recipe, coverage)),
     }
 }
 
 /// The plug-in with what becomes of it, where that is less than its name promises.
-fn acting(recipe: &Recipe, reach: Option<&Reach>) -> String {
+fn acting(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
     let plugin = &recipe.train.plugin;
-    reach.map_or_else(|| plugin.clone(), |reach| reach.name(plugin))
+    coverage.map_or_else(|| plugin.clone(), |coverage| coverage.qualified_name(plugin))
 }
 
 /// Ranks all labels.
-fn rank(recipe: &Recipe, material: &Material, trained: &Trained) -> Result<(Audit, Option<NoiseEstimate>)> {
+pub(crate) fn rank(
+    recipe: &Recipe,
+    material: &Material,
+    trained: &Trained,
+) -> Result<(Audit, Option<NoiseEstimate>)> {
     let (verdicts, estimate) = trained.trainer.verdicts()?;
     let audit = Audit::new(&verdicts, material.train.classes(), recipe.flag_below)?;
     let audit = match trained.trainer.tree() {
@@ -75,10 +79,10 @@ pub(crate) fn summarise(
     trained: &Trained,
 ) -> Result<Summary> {
     let (ranked, estimate) = rank(recipe, material, trained)?;
-    let reach = trained.trainer.reach();
+    let coverage = trained.trainer.pair_coverage();
     Ok(Summary {
-        name: told(&name(recipe, reach), trained.trainer.true_labels() as u64),
-        plugin: acting(recipe, reach),
+        name: told(&name(recipe, coverage), trained.trainer.true_labels() as u64),
+        plugin: acting(recipe, coverage),
         instructions: instructions::of(&folder.file("settings.toml"))?,
         true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),

@@ -11,7 +11,7 @@ use crate::summary::Summary;
 use crate::{Material, Result, Stop, Watch, instructions, products, table};
 use anyhow::Context;
 use negscale_data::Splits;
-use negscale_methods::trainer::{Outcome, Task, Trainer};
+use negscale_methods::trainer::{Outcome, Trainer};
 use negscale_nets::model::Preparation;
 use negscale_records::EpochRecord;
 use std::path::{Path, PathBuf};
@@ -136,9 +136,9 @@ pub(crate) fn carry_out(
     pool.install(|| {
         let material = Material::prepare(&recipe, splits, preparation)?;
         // Before there is a folder: a plug-in that could do nothing is refused.
-        let reach = recipe.reach(material.train.classes())?;
+        let coverage = recipe.pair_coverage(material.train.classes())?;
         let folder = RunFolder::open(command.name, &place, &recipe, &material, options.fresh)?;
-        watch.open(&recipe, reach.as_ref(), &material, &folder);
+        watch.open(&recipe, coverage.as_ref(), &material, &folder);
         let words = match finished_before(command, &folder, options.keep)? {
             Some(words) => {
                 watch.complete(recipe.train.epochs);
@@ -234,7 +234,7 @@ fn write_left_out(folder: &RunFolder, splits: &Splits) -> Result<()> {
 
 /// Says which pairs the plug-in finds, if that is known by now; whether it is.
 fn tell_pairs(watch: &mut dyn Watch, trainer: &Trainer) -> bool {
-    trainer.reach().inspect(|reach| watch.pairs(reach)).is_some()
+    trainer.pair_coverage().inspect(|coverage| watch.pairs(coverage)).is_some()
 }
 
 /// Trains one run to its end, or to where it is told to stop.
@@ -246,14 +246,7 @@ fn train_one(
     watch: &mut dyn Watch,
     stop: &Stop,
 ) -> Result<Trained> {
-    let task = Task {
-        train: material.train.clone(),
-        test: material.splits.test.clone(),
-        second_test: material.splits.second_test.clone(),
-        preparation: material.preparation.clone(),
-        tree: recipe.data.tree_for(material.train.classes())?,
-        noise: recipe.data.noise.clone(),
-    };
+    let task = material.task(recipe)?;
     let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
     let (mut trainer, mut notes) = folder.restore(make)?;
     if !trainer.is_finished() {

@@ -25,7 +25,7 @@ use crate::moments::{cross, dot, dots};
 use crate::rotation::orthogonal_factor;
 use crate::units::Units;
 use crate::{Error, Result};
-use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace};
+use negscale::{BatchLabels, NegScale, Settings, Taxonomy, Workspace};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -272,7 +272,7 @@ fn losses(run: Seen, labels: &Labels, terms: &Terms) -> Result<(f64, f64)> {
     let (samples, d, classes) = (labels.len(), run.units.dim(), labels.classes());
     let batch = terms.batch.clamp(1, samples.max(1));
     // Weights and warm-up belong to training; here both losses are wanted.
-    let settings = Settings { lambda: 1.0, mu: 1.0, snop: true, dcsa: true, ..terms.settings.clone() };
+    let settings = terms.settings.clone().with_lambda(1.0).with_mu(1.0).with_snop(true).with_dcsa(true);
     let (global, local) = (settings.global, settings.local);
     let plugin = NegScale::new(terms.tree, settings)?;
     let mut workspace = Workspace::<f32>::new();
@@ -292,8 +292,8 @@ fn losses(run: Seen, labels: &Labels, terms: &Terms) -> Result<(f64, f64)> {
             p.iter().copied().fold(0.0, f64::max).min(1.0) as f32
         });
         let confidence: Vec<f32> = confidence.collect();
-        let tap = Tap { refurbished: Some(&given), batch: number as u64, ..Tap::new(&given, &confidence) };
-        let terms = plugin.from_features(&features, d, &tap, &mut workspace)?.terms;
+        let batch = BatchLabels::new(&given, &confidence).with_refurbished(&given).with_step(number as u64);
+        let terms = plugin.loss_and_gradient(&features, d, &batch, &mut workspace)?.terms;
         snop += global * terms.global + local * terms.local;
         dcsa += terms.dcsa;
     }

@@ -150,7 +150,7 @@ fn the_bounds_are_made_of_what_is_reported() {
     let logits: Vec<f32> =
         truth.iter().flat_map(|&t| (0..10).map(move |k| if k == t { 2.0 } else { 0.0 })).collect();
     let classifier = numbers(10 * dim, 10);
-    let (tree, settings) = (tree(), Settings { lambda: 0.5, ..Settings::default() });
+    let (tree, settings) = (tree(), Settings::default().with_lambda(0.5));
     let terms = Terms { classifier: &classifier, tree: &tree, settings: &settings, batch: 100 };
     let (run, clean) = (Units::new(&run, dim).unwrap(), Units::new(&clean, dim).unwrap());
     let seen = |units| Seen { units, logits: &logits };

@@ -137,7 +137,7 @@ impl Arguments {
         let (eta_min, eta_max) =
             (self.eta_min.unwrap_or(settings.eta_min), self.eta_max.unwrap_or(settings.eta_max));
         Thresholds::new(eta_min, eta_max)?;
-        Ok(Settings { eta_min, eta_max, ..settings })
+        Ok(settings.with_eta_min(eta_min).with_eta_max(eta_max))
     }
 }
 

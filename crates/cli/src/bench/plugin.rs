@@ -1,9 +1,12 @@
-//! `negscale bench plugin`: forward and gradient of the plug-in, closed forms beside the formulas as printed.
+//! `negscale bench plugin`: forward and gradient of the plug-in: closed forms on slices, the same through the burn adapter, and
+//! the formulas as printed.
 
 use crate::meter::peak_bytes;
 use anyhow::{Context, Result};
+use burn::tensor::{Device, Tensor, TensorData};
 use clap::ValueEnum;
-use negscale::{NegScale, Settings, Tap, Taxonomy, Workspace, literal};
+use negscale::burn::Adapter;
+use negscale::{BatchLabels, NegScale, Settings, Taxonomy, Workspace, reference};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -20,15 +23,15 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_values_t = [10, 100])]
     classes: Vec<usize>,
     /// Which forms to run.
-    #[arg(long, value_delimiter = ',', default_values_t = [Form::Closed, Form::Literal])]
+    #[arg(long, value_delimiter = ',', default_values_t = [Form::Closed, Form::Reference])]
     forms: Vec<Form>,
     /// Seconds to spend on a case after its first call.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
-    /// Leave out literal cases that need more memory than this.
+    /// Leave out cases of the printed formulas that need more memory than this.
     #[arg(long, default_value_t = 4.0)]
     max_gib: f64,
-    /// Leave out literal cases expected to take longer than this many seconds a call.
+    /// Leave out cases of the printed formulas expected to take longer than this many seconds a call.
     #[arg(long, default_value_t = 30.0)]
     max_seconds: f64,
     /// One JSON object per line: form, batch, dim, classes, ms, extra_bytes.
@@ -38,15 +41,22 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Form {
-    /// The closed forms of the library.
+    /// The closed forms of the library, slices in and out.
     Closed,
+    /// The same through the adapter for burn: a tensor in, backward pass included. In turns with `closed` if both are asked for.
+    Adapter,
     /// The paper's formulas as printed.
-    Literal,
+    #[value(alias = "literal")]
+    Reference,
 }
 
 impl std::fmt::Display for Form {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        f.write_str(if *self == Form::Closed { "closed" } else { "literal" })
+        f.write_str(match self {
+            Form::Closed => "closed",
+            Form::Adapter => "adapter",
+            Form::Reference => "reference",
+        })
     }
 }
 
@@ -76,8 +86,8 @@ impl Case {
         }
     }
 
-    fn tap(&self) -> Tap<'_, f32> {
-        Tap::new(&self.labels, &self.confidence)
+    fn labelled(&self) -> BatchLabels<'_, f32> {
+        BatchLabels::new(&self.labels, &self.confidence)
     }
 }
 
@@ -92,22 +102,27 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let plugins = arguments.classes.iter().map(|&classes| plugin_for(classes)).collect::<Result<Vec<_>>>()?;
     if !arguments.json {
         say!("plug-in, forward + gradient, f32, {} threads", rayon::current_num_threads());
-        say!("{:>8} {:>6} {:>5} {:>8} {:>12} {:>12}", "form", "batch", "dim", "classes", "ms", "extra MiB");
+        say!("{:>9} {:>6} {:>5} {:>8} {:>12} {:>12}", "form", "batch", "dim", "classes", "ms", "extra MiB");
     }
     for (&classes, plugin) in arguments.classes.iter().zip(&plugins) {
         for &batch in &arguments.batch {
             for &dim in &arguments.dim {
                 let case = Case::new(batch, dim, classes);
-                for &form in &arguments.forms {
-                    let cost = match form {
-                        // In the thread pool, where training calls it too.
-                        Form::Closed => Ok(rayon::scope(|_| closed(plugin, &case, arguments.seconds))?),
-                        Form::Literal => match too_much(plugin, &case, &arguments)? {
-                            None => Ok(printed(plugin, &case, arguments.seconds)?),
-                            Some(reason) => Err(reason),
-                        },
+                let fast: Vec<Form> = [Form::Closed, Form::Adapter]
+                    .into_iter()
+                    .filter(|form| arguments.forms.contains(form))
+                    .collect();
+                // In the thread pool, where training calls it too.
+                let costs = rayon::scope(|_| in_turns(plugin, &case, &fast, arguments.seconds))?;
+                for (form, cost) in fast.into_iter().zip(costs) {
+                    show(form, &case, Ok(cost), arguments.json)?;
+                }
+                if arguments.forms.contains(&Form::Reference) {
+                    let cost = match too_much(plugin, &case, &arguments)? {
+                        None => Ok(printed(plugin, &case, arguments.seconds)?),
+                        Some(reason) => Err(reason),
                     };
-                    show(form, &case, cost, arguments.json)?;
+                    show(Form::Reference, &case, cost, arguments.json)?;
                 }
             }
         }
@@ -121,34 +136,72 @@ fn plugin_for(classes: usize) -> Result<NegScale> {
     Ok(NegScale::new(&tree, Settings::default())?)
 }
 
-fn closed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {
+/// A way to the loss and the gradient of a case.
+type Call<'a> = Box<dyn FnMut() -> Result<f64> + 'a>;
+
+/// The closed forms by several ways, called in turns so that whatever else the machine does meets all of them.
+fn in_turns(plugin: &NegScale, case: &Case, forms: &[Form], seconds: f64) -> Result<Vec<Cost>> {
+    let calls = |case| {
+        forms.iter().map(
+            move |form| if *form == Form::Adapter { adapter(plugin, case) } else { closed(plugin, case) },
+        )
+    };
     // A tiny batch first: start-up of threads and of the matrix product is not the case's cost.
     let tiny = Case::new(64, 64, case.classes);
-    plugin.from_features(&tiny.features, tiny.dim, &tiny.tap(), &mut Workspace::new())?;
+    for mut call in calls(&tiny) {
+        call()?;
+    }
+    let mut calls: Vec<Call> = calls(case).collect();
+    let mut peaks = Vec::new();
+    for call in &mut calls {
+        let (first, extra_bytes) = peak_bytes(call);
+        first?;
+        peaks.push(extra_bytes);
+    }
+    let times = median_milliseconds(seconds, &mut calls)?;
+    Ok(times
+        .into_iter()
+        .zip(peaks)
+        .map(|(milliseconds, extra_bytes)| Cost { milliseconds, extra_bytes })
+        .collect())
+}
+
+fn closed<'a>(plugin: &'a NegScale, case: &'a Case) -> Call<'a> {
     let mut workspace = Workspace::new();
-    let (first, extra_bytes) = peak_bytes(|| {
-        plugin.from_features(&case.features, case.dim, &case.tap(), &mut workspace).map(|_| ())
-    });
-    first?;
-    let milliseconds = median_milliseconds(seconds, || {
-        let result = plugin.from_features(black_box(&case.features), case.dim, &case.tap(), &mut workspace);
-        result.map(|r| r.value)
-    })?;
-    Ok(Cost { milliseconds, extra_bytes })
+    Box::new(move || {
+        let features = black_box(&case.features);
+        Ok(plugin.loss_and_gradient(features, case.dim, &case.labelled(), &mut workspace)?.value)
+    })
+}
+
+fn adapter<'a>(plugin: &NegScale, case: &'a Case) -> Call<'a> {
+    let mut adapter = Adapter::new(plugin.clone());
+    let data = TensorData::new(case.features.clone(), [case.labels.len(), case.dim]);
+    let features = Tensor::<2>::from_data(data, &Device::flex().autodiff()).require_grad();
+    Box::new(move || {
+        let loss = adapter.loss(features.clone(), &case.labelled())?;
+        let gradient = features.grad(&loss.loss.backward()).context("the features have no gradient")?;
+        black_box(gradient);
+        Ok(loss.value)
+    })
 }
 
 fn printed(plugin: &NegScale, case: &Case, seconds: f64) -> Result<Cost> {
-    let run = || literal::evaluate(plugin, black_box(&case.features), case.dim, &case.tap());
-    let (first, extra_bytes) = peak_bytes(|| run().map(|_| ()));
+    let mut call: Call = Box::new(|| {
+        let features = black_box(&case.features);
+        Ok(reference::loss_and_gradient(plugin, features, case.dim, &case.labelled())?.value)
+    });
+    let (first, extra_bytes) = peak_bytes(&mut call);
     first?;
-    Ok(Cost { milliseconds: median_milliseconds(seconds, || run().map(|r| r.value))?, extra_bytes })
+    let times = median_milliseconds(seconds, std::slice::from_mut(&mut call))?;
+    Ok(Cost { milliseconds: times[0], extra_bytes })
 }
 
-/// Why a literal case is left out, if it is.
+/// Why a case of the printed formulas is left out, if it is.
 fn too_much(plugin: &NegScale, case: &Case, arguments: &Arguments) -> Result<Option<String>> {
-    let pairs = plugin.pairs(&case.tap())?;
+    let pairs = plugin.pairs(&case.labelled())?;
     let (p, q) = (pairs.unrelated.len(), pairs.related.len());
-    let gib = literal::bytes::<f32>(p, case.dim) as f64 / (1u64 << 30) as f64;
+    let gib = reference::bytes_needed::<f32>(p, case.dim) as f64 / (1u64 << 30) as f64;
     // Two products of P d^2 and Q P maxima, at rates of an ordinary core.
     let expected = 4.0 * p as f64 * (case.dim * case.dim) as f64 / 5e10 + 2.0 * p as f64 * q as f64 / 5e8;
     Ok(if gib > arguments.max_gib {
@@ -160,16 +213,25 @@ fn too_much(plugin: &NegScale, case: &Case, arguments: &Arguments) -> Result<Opt
     })
 }
 
-/// Median time of a call over as many calls as fit, three at least.
-fn median_milliseconds(seconds: f64, mut call: impl FnMut() -> negscale::Result<f64>) -> Result<f64> {
-    let (start, mut times) = (Instant::now(), Vec::new());
-    while times.len() < 3 || (start.elapsed().as_secs_f64() < seconds && times.len() < 10_000) {
-        let before = Instant::now();
-        black_box(call()?);
-        times.push(before.elapsed().as_secs_f64() * 1e3);
+/// Median time of each call, taken in turns as often as fits, three times at least.
+fn median_milliseconds(seconds: f64, calls: &mut [Call]) -> Result<Vec<f64>> {
+    let start = Instant::now();
+    let mut times = vec![Vec::new(); calls.len()];
+    for round in 0..10_000 {
+        if round >= 3 && start.elapsed().as_secs_f64() >= seconds * calls.len() as f64 {
+            break;
+        }
+        for (call, times) in calls.iter_mut().zip(&mut times) {
+            let before = Instant::now();
+            black_box(call()?);
+            times.push(before.elapsed().as_secs_f64() * 1e3);
+        }
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    let median = |mut times: Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    };
+    Ok(times.into_iter().map(median).collect())
 }
 
 fn show(form: Form, case: &Case, cost: Result<Cost, String>, json: bool) -> Result<()> {
@@ -186,9 +248,9 @@ fn show(form: Form, case: &Case, cost: Result<Cost, String>, json: bool) -> Resu
         ),
         (Ok(Cost { milliseconds, extra_bytes }), false) => {
             let mib = extra_bytes as f64 / (1u64 << 20) as f64;
-            say!("{form:>8} {batch:>6} {dim:>5} {classes:>8} {milliseconds:>12.3} {mib:>12.2}");
+            say!("{form:>9} {batch:>6} {dim:>5} {classes:>8} {milliseconds:>12.3} {mib:>12.2}");
         }
-        (Err(reason), false) => say!("{form:>8} {batch:>6} {dim:>5} {classes:>8}   left out: {reason}"),
+        (Err(reason), false) => say!("{form:>9} {batch:>6} {dim:>5} {classes:>8}   left out: {reason}"),
     }
     Ok(())
 }

@@ -180,9 +180,9 @@ fn make_samples(input: Input, batch: usize, device: &Device) -> Samples {
     let mut values = |count: usize| (0..count).map(|_| draw()).collect::<Vec<f32>>();
     match input {
         Input::Image { channels, height, width } => {
-            let data =
-                TensorData::new(values(batch * channels * height * width), [batch, channels, height, width]);
-            Tensor::<4>::from_data(data, device).into()
+            // Channels last, as the loader gives them to a trainer.
+            let shape = [batch, height, width, channels];
+            Samples::Images(Tensor::from_data(TensorData::new(values(shape.iter().product()), shape), device))
         }
         Input::Features(size) => {
             Tensor::<2>::from_data(TensorData::new(values(batch * size), [batch, size]), device).into()

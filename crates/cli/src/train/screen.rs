@@ -1,7 +1,7 @@
 //! What a person sees while training: a bar on a terminal, lines elsewhere, JSON for programs, or nothing.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use negscale::Reach;
+use negscale::PairCoverage;
 use negscale_methods::trainer::{Progress, Trainer};
 use negscale_records::EpochRecord;
 use negscale_run::folder::RunFolder;
@@ -89,11 +89,17 @@ impl Watch for Screen {
         }
     }
 
-    fn open(&mut self, recipe: &Recipe, reach: Option<&Reach>, material: &Material, folder: &RunFolder) {
+    fn open(
+        &mut self,
+        recipe: &Recipe,
+        coverage: Option<&PairCoverage>,
+        material: &Material,
+        folder: &RunFolder,
+    ) {
         let train = &recipe.train;
         self.line(&format!(
             "{} on {}: {} samples, {} classes, {} for {} epochs",
-            name(recipe, reach),
+            name(recipe, coverage),
             material.train.name(),
             material.train.len(),
             material.train.classes().len(),
@@ -117,10 +123,10 @@ impl Watch for Screen {
         self.line(&format!("baseline: {}, equally long", name(recipe, None)));
     }
 
-    fn pairs(&mut self, reach: &Reach) {
-        self.line(&format!("plug-in: {reach}"));
+    fn pairs(&mut self, coverage: &PairCoverage) {
+        self.line(&format!("plug-in: {coverage}"));
         if self.look != Look::Quiet {
-            for warning in reach.warnings() {
+            for warning in coverage.warnings() {
                 self.bar.suspend(|| eprintln!("warning: {warning}"));
             }
         }

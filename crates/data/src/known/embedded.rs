@@ -3,7 +3,7 @@
 //! The first 1,000 training and the first 200 test pictures of every class, in file order: 10,000 and 2,000 of 28 x 28, grey.
 //! Per picture one label byte and 784 values, both parts have the sha256
 //!
-//! | part | sha256 |
+//! | split | sha256 |
 //! |---|---|
 //! | train | `aaf6b9b57b6586c9a202e5a688e7bfacba8132e01a7ff130150bb6a114fc9de9` |
 //! | test | `1dc67e4586362fc2086836ac0c152b2a7df417a798c1d19cbafe4453b47b5e8d` |
@@ -23,21 +23,21 @@ pub const LICENCE: &str = include_str!("../../assets/fashion-mnist/LICENSE");
 
 const LAYOUT: Layout = Layout { head: 0, skip: 1, shape: Shape { width: 28, height: 28, channels: 1 } };
 
-struct Part {
+struct EmbeddedSplit {
     name: &'static str,
     count: usize,
     strips: &'static [u8],
     labels: &'static [u8],
 }
 
-const TRAIN: Part = Part {
+const TRAIN: EmbeddedSplit = EmbeddedSplit {
     name: "fashion-mnist-subset",
     count: 10_000,
     strips: include_bytes!("../../assets/fashion-mnist/train.webpstrips"),
     labels: include_bytes!("../../assets/fashion-mnist/train.labels"),
 };
 
-const TEST: Part = Part {
+const TEST: EmbeddedSplit = EmbeddedSplit {
     name: "fashion-mnist-subset-test",
     count: 2_000,
     strips: include_bytes!("../../assets/fashion-mnist/test.webpstrips"),
@@ -46,29 +46,29 @@ const TEST: Part = Part {
 
 /// The embedded subset of Fashion-MNIST.
 pub fn embedded() -> Result<Splits> {
-    let part = |part: &Part| {
+    let open = |split: &EmbeddedSplit| {
         let records = Records::new(
-            vec![(part.name.into(), records(part)?.into())],
+            vec![(split.name.into(), records(split)?.into())],
             LAYOUT,
-            Count::Exactly(part.count),
+            Count::Exactly(split.count),
         )?;
         let labels = records.labels(10, |head| head[0].into())?;
-        dataset(part.name, owned(&FASHION_MNIST), records, labels)
+        dataset(split.name, owned(&FASHION_MNIST), records, labels)
     };
-    Ok(Splits::new(part(&TRAIN)?, Some(part(&TEST)?)))
+    Ok(Splits::new(open(&TRAIN)?, Some(open(&TEST)?)))
 }
 
-fn records(part: &Part) -> Result<Vec<u8>> {
-    if part.labels.len() != part.count {
+fn records(split: &EmbeddedSplit) -> Result<Vec<u8>> {
+    if split.labels.len() != split.count {
         return Err(Error::format(
-            part.name,
+            split.name,
             None,
-            format!("{} labels for {} pictures", part.labels.len(), part.count),
+            format!("{} labels for {} pictures", split.labels.len(), split.count),
         ));
     }
     let tile = Tile { width: 28, height: 28, record: LAYOUT.record() };
-    unpack(Path::new(part.name), part.strips, tile, part.count, |index, pixels, record| {
-        record[0] = part.labels[index];
+    unpack(Path::new(split.name), split.strips, tile, split.count, |index, pixels, record| {
+        record[0] = split.labels[index];
         // Grey is stored as three equal channels.
         record[1..].iter_mut().zip(pixels.chunks_exact(3)).for_each(|(grey, pixel)| *grey = pixel[0]);
     })
@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn the_content_is_what_the_documentation_says() {
-        for (part, sha256) in [
+        for (split, sha256) in [
             (TRAIN, "aaf6b9b57b6586c9a202e5a688e7bfacba8132e01a7ff130150bb6a114fc9de9"),
             (TEST, "1dc67e4586362fc2086836ac0c152b2a7df417a798c1d19cbafe4453b47b5e8d"),
         ] {
-            assert_eq!(format!("{:x}", Sha256::digest(records(&part).unwrap())), sha256);
+            assert_eq!(format!("{:x}", Sha256::digest(records(&split).unwrap())), sha256);
         }
         assert!(TRAIN.strips.len() + TEST.strips.len() + 12_000 < 8_000_000);
         assert!(LICENCE.contains("Zalando SE"));
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn every_class_is_there_equally_often() {
         let splits = embedded().unwrap();
-        for (part, each) in [(&splits.train, 1_000), (splits.test.as_ref().unwrap(), 200)] {
+        for (split, each) in [(&splits.train, 1_000), (splits.test.as_ref().unwrap(), 200)] {
             for class in 0..10 {
-                assert_eq!(part.given().iter().filter(|&&label| label == class).count(), each);
+                assert_eq!(split.given().iter().filter(|&&label| label == class).count(), each);
             }
         }
     }

@@ -31,13 +31,13 @@ pub fn cifar100(folder: &Path) -> Result<Splits> {
 }
 
 /// Some rows of an array.
-struct Rows {
+struct ArrayRows {
     table: Arc<Array>,
     start: usize,
     len: usize,
 }
 
-impl FeatureStore for Rows {
+impl FeatureStore for ArrayRows {
     fn len(&self) -> usize {
         self.len
     }
@@ -83,7 +83,7 @@ fn read(
     let given = given.label_column(0, classes.len())?;
     let table = Arc::new(table);
     let part = |name: String, start, len| {
-        let items = Items::Features(Arc::new(Rows { table: table.clone(), start, len }));
+        let items = Items::Features(Arc::new(ArrayRows { table: table.clone(), start, len }));
         Dataset::new(name, owned(classes), items, given[start..start + len].to_vec(), None)
     };
     Ok(Splits::new(part(name.to_owned(), 0, parts.0)?, Some(part(format!("{name}-test"), parts.0, parts.1)?)))

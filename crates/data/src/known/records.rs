@@ -35,33 +35,33 @@ pub(crate) enum Count {
     Any,
 }
 
-struct Part {
+struct RecordFile {
     path: PathBuf,
     bytes: Block,
-    /// Records before this part.
+    /// Records before this file.
     start: usize,
     len: usize,
 }
 
 /// Records of one size, channel by channel, from one or several files.
 pub(crate) struct Records {
-    parts: Vec<Part>,
+    files: Vec<RecordFile>,
     layout: Layout,
 }
 
 impl Records {
     /// Records of mapped files, in their order.
     pub fn open(paths: &[PathBuf], layout: Layout, count: Count) -> Result<Self> {
-        let parts = paths.iter().map(|path| Ok((path.clone(), Block::map(path)?))).collect::<Result<_>>()?;
-        Self::new(parts, layout, count)
+        let files = paths.iter().map(|path| Ok((path.clone(), Block::map(path)?))).collect::<Result<_>>()?;
+        Self::new(files, layout, count)
     }
 
     /// Records in bytes that are there already; a path is where they came from.
-    pub fn new(files: Vec<(PathBuf, Block)>, layout: Layout, count: Count) -> Result<Self> {
+    pub fn new(sources: Vec<(PathBuf, Block)>, layout: Layout, count: Count) -> Result<Self> {
         let record = layout.record();
-        let mut parts: Vec<Part> = Vec::with_capacity(files.len());
+        let mut files: Vec<RecordFile> = Vec::with_capacity(sources.len());
         let mut start = 0;
-        for (path, bytes) in files {
+        for (path, bytes) in sources {
             let body = bytes.len().saturating_sub(layout.head);
             let len = body / record;
             let problem = match count {
@@ -80,27 +80,27 @@ impl Records {
                     )
                 }
                 _ => {
-                    parts.push(Part { path, bytes, start, len });
+                    files.push(RecordFile { path, bytes, start, len });
                     start += len;
                     continue;
                 }
             };
             return Err(Error::format(path, None, problem + "; copy or download the file again"));
         }
-        Ok(Self { parts, layout })
+        Ok(Self { files, layout })
     }
 
-    fn records(&self) -> impl Iterator<Item = (&Part, usize, &[u8])> {
-        self.parts.iter().flat_map(|part| {
-            let records = part.bytes[self.layout.head..].chunks_exact(self.layout.record());
-            records.take(part.len).enumerate().map(move |(i, record)| (part, i, record))
+    fn records(&self) -> impl Iterator<Item = (&RecordFile, usize, &[u8])> {
+        self.files.iter().flat_map(|file| {
+            let records = file.bytes[self.layout.head..].chunks_exact(self.layout.record());
+            records.take(file.len).enumerate().map(move |(i, record)| (file, i, record))
         })
     }
 
     /// The labels that `read` finds in the bytes before the pixels, all below `classes`.
     pub fn labels(&self, classes: usize, read: impl Fn(&[u8]) -> u32) -> Result<Vec<u32>> {
         self.records()
-            .map(|(part, i, record)| {
+            .map(|(file, i, record)| {
                 let label = read(&record[..self.layout.skip]);
                 if (label as usize) < classes {
                     return Ok(label);
@@ -109,25 +109,25 @@ impl Records {
                     "label {label}, but the classes are 0 to {}; is this another data set?",
                     classes - 1
                 );
-                Err(Error::format(&part.path, format!("record {i}"), problem))
+                Err(Error::format(&file.path, format!("record {i}"), problem))
             })
             .collect()
     }
 
-    fn find(&self, index: usize) -> Result<(&Part, &[u8])> {
-        let part = self.parts.iter().find(|part| index < part.start + part.len);
-        let Some(part) = part else {
-            let path = self.parts.first().map(|part| part.path.clone()).unwrap_or_default();
+    fn find(&self, index: usize) -> Result<(&RecordFile, &[u8])> {
+        let file = self.files.iter().find(|file| index < file.start + file.len);
+        let Some(file) = file else {
+            let path = self.files.first().map(|file| file.path.clone()).unwrap_or_default();
             return Err(Error::format(path, None, format!("no record {index}: there are {}", self.len())));
         };
-        let at = self.layout.head + (index - part.start) * self.layout.record() + self.layout.skip;
-        Ok((part, &part.bytes[at..at + self.layout.shape.len()]))
+        let at = self.layout.head + (index - file.start) * self.layout.record() + self.layout.skip;
+        Ok((file, &file.bytes[at..at + self.layout.shape.len()]))
     }
 }
 
 impl ImageStore for Records {
     fn len(&self) -> usize {
-        self.parts.last().map_or(0, |part| part.start + part.len)
+        self.files.last().map_or(0, |file| file.start + file.len)
     }
     fn load(&self, index: usize) -> Result<Image> {
         Ok(Image::from_planes(self.layout.shape, self.find(index)?.1))
@@ -136,8 +136,8 @@ impl ImageStore for Records {
         Ok(Cow::Borrowed(self.find(index)?.1))
     }
     fn origin(&self, index: usize) -> Option<String> {
-        let (part, _) = self.find(index).ok()?;
-        Some(format!("{}, record {}", part.path.display(), index - part.start))
+        let (file, _) = self.find(index).ok()?;
+        Some(format!("{}, record {}", file.path.display(), index - file.start))
     }
     fn shape(&self) -> Option<Shape> {
         Some(self.layout.shape)

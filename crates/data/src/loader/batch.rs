@@ -1,20 +1,22 @@
-//! A batch, in memory that goes back to where it came from.
+//! A batch, whose numbers belong to whoever takes it.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Samples of one kind in a batch.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Part {
+pub struct BatchPart {
     /// Numbers of the samples in the data set.
     pub samples: Vec<u32>,
     /// Their given labels.
     pub given: Vec<u32>,
-    /// For each view asked for, all samples' numbers, sample after sample.
+    /// For each view asked for, the numbers of all samples, sample after sample, each of the loader's
+    /// [`item_shape`](super::Loader::item_shape). A tensor can take a view over as it is.
     pub views: Vec<Vec<f32>>,
 }
 
-impl Part {
+impl BatchPart {
     /// How many samples.
     pub fn len(&self) -> usize {
         self.samples.len()
@@ -26,93 +28,61 @@ impl Part {
     }
 }
 
-/// What a batch is made of.
-#[derive(Debug, Default)]
-pub(super) struct Buffers {
-    pub first: Part,
-    pub second: Option<Part>,
-}
-
-/// Used memory waiting to be used again, and how much there is in all.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    shelf: Mutex<Shelf>,
-}
-
-#[derive(Debug, Default)]
-struct Shelf {
-    idle: Vec<Buffers>,
-    live: usize,
-    most: usize,
-}
-
-impl Pool {
-    fn with<T>(&self, act: impl FnOnce(&mut Shelf) -> T) -> T {
-        act(&mut self.shelf.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Memory of an old batch, or none yet.
-    pub fn take(self: &Arc<Self>) -> Held {
-        let buffers = self.with(|shelf| {
-            shelf.live += 1;
-            shelf.most = shelf.most.max(shelf.live);
-            shelf.idle.pop()
-        });
-        Held { buffers: buffers.unwrap_or_default(), pool: self.clone() }
-    }
-
-    /// The most batches that were in memory at one time, in use or being made.
-    pub fn most(&self) -> usize {
-        self.with(|shelf| shelf.most)
-    }
-}
-
-/// Buffers that return to their pool.
-#[derive(Debug)]
-pub(super) struct Held {
-    pub buffers: Buffers,
-    pool: Arc<Pool>,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let buffers = std::mem::take(&mut self.buffers);
-        self.pool.with(|shelf| {
-            shelf.live -= 1;
-            shelf.idle.push(buffers);
-        });
-    }
-}
-
-/// A batch: the labelled (or only) part directly, the unlabelled one by [`Batch::unlabelled`].
-///
-/// Its memory is used again after it is dropped, so a batch should not be kept longer than it is needed.
+/// A batch. The labelled (or only) part is reached directly.
 #[derive(Debug)]
 pub struct Batch {
     /// The epoch.
     pub epoch: u64,
     /// Its number in the epoch, from 0.
     pub number: usize,
-    pub(super) held: Held,
-}
-
-impl Batch {
+    /// The labelled (or only) part.
+    pub labelled: BatchPart,
     /// The unlabelled part of a pair.
-    pub fn unlabelled(&self) -> Option<&Part> {
-        self.held.buffers.second.as_ref()
-    }
+    pub unlabelled: Option<BatchPart>,
+    pub(super) _counted: Counted,
 }
 
 impl Deref for Batch {
-    type Target = Part;
+    type Target = BatchPart;
 
-    fn deref(&self) -> &Part {
-        &self.held.buffers.first
+    fn deref(&self) -> &BatchPart {
+        &self.labelled
     }
 }
 
 impl DerefMut for Batch {
-    fn deref_mut(&mut self) -> &mut Part {
-        &mut self.held.buffers.first
+    fn deref_mut(&mut self) -> &mut BatchPart {
+        &mut self.labelled
+    }
+}
+
+/// How many batches there are, and the most there were at one time.
+#[derive(Debug, Default)]
+pub(super) struct Count {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Count {
+    /// One more, until what is returned is dropped.
+    pub fn one_more(self: &Arc<Self>) -> Counted {
+        let now = self.now.fetch_add(1, Relaxed) + 1;
+        self.most.fetch_max(now, Relaxed);
+        Counted(self.clone())
+    }
+
+    /// The most there were at one time.
+    pub fn most(&self) -> usize {
+        self.most.load(Relaxed)
+    }
+}
+
+/// A batch that counts.
+#[derive(Debug)]
+pub(super) struct Counted(Arc<Count>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Relaxed);
     }
 }

@@ -57,11 +57,11 @@ impl Source {
         }
     }
 
-    /// Shape of an item as a network takes it: channels, rows, columns; or features.
+    /// Shape of an item as a network takes it: rows, columns, channels; or features.
     pub fn shape(&self) -> Vec<usize> {
         match self {
             Self::Images { views, .. } => {
-                vec![views.shape().channels, views.shape().height, views.shape().width]
+                vec![views.shape().height, views.shape().width, views.shape().channels]
             }
             Self::Features { settings, .. } => vec![settings.dim()],
         }
@@ -91,15 +91,16 @@ impl Source {
         }
     }
 
-    /// Writes the views of a sample, one to each of `out`.
-    pub fn show<'a>(
+    /// Adds the views of a sample, one to each of `out`.
+    pub fn show(
         &self,
         sample: u32,
         views: &[View],
         moment: Moment,
         scratch: &mut Scratch,
-        out: impl Iterator<Item = &'a mut [f32]>,
+        out: &mut [Vec<f32>],
     ) -> Result<()> {
+        let out = out.iter_mut().map(|out| room(out, self.width()));
         let draw =
             |which: usize| stream(moment.seed, moment.epoch, sample as u64, which as u64, moment.again);
         match self {
@@ -134,6 +135,13 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// Places for `width` more numbers. They are cleared while they are in the cache next to the processor, just before they are written.
+fn room(out: &mut Vec<f32>, width: usize) -> &mut [f32] {
+    let start = out.len();
+    out.resize(start + width, 0.0);
+    &mut out[start..]
 }
 
 fn mismatch(dataset: &Dataset, has: &str, wanted: &str) -> Error {

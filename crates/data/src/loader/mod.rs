@@ -3,7 +3,8 @@
 //! A [`Loader`] knows the items and how they are shown; [`Loader::epoch`] starts an epoch in some [`Order`] and gives its batches.
 //! Order and views are functions of (seed, epoch, sample), so neither the number of threads nor stopping and going on at a
 //! batch changes a single bit. Memory is bounded: `prefetch` batches, `cache_bytes` of decoded pictures, and what a
-//! thread needs for one picture.
+//! thread needs for one picture. Threads are started once for a loader and all that are made from it by
+//! [`showing`](Loader::showing), and end with the last of them.
 //!
 //! ```no_run
 //! # use negscale_data::{Dataset, Result, Shape, View};
@@ -16,7 +17,7 @@
 //! for epoch in 0..300 {
 //!     for batch in loader.epoch(epoch, &Order::Shuffled { passes: 1 })? {
 //!         let batch = batch?;
-//!         let (weak, strong) = (&batch.views[0], &batch.views[1]); // each batch.len() x 3 x 32 x 32
+//!         let (weak, strong) = (&batch.views[0], &batch.views[1]); // each batch.len() x 32 x 32 x 3
 //! #       let _ = (weak, strong);
 //!     }
 //! }
@@ -26,21 +27,24 @@
 
 mod batch;
 mod cache;
+mod epoch;
 mod order;
 mod workers;
 
-pub use batch::{Batch, Part};
+pub use batch::{Batch, BatchPart};
 pub use order::{Order, Until};
 pub use workers::Batches;
 
 use crate::views::{FeatureSettings, ImageSettings, View};
 use crate::{Dataset, Error, Result};
-use batch::Pool;
+use batch::Count;
 use cache::Source;
+use epoch::Epoch;
 use order::{Given, check_positive};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use workers::Work;
+use std::sync::atomic::AtomicBool;
+use workers::Workers;
 
 /// Most views of a sample in a batch, each with a random stream of its own.
 pub const MOST_VIEWS: usize = 64;
@@ -126,7 +130,8 @@ pub struct Loader {
     labels: Arc<[u32]>,
     dataset: String,
     settings: LoaderSettings,
-    pool: Arc<Pool>,
+    workers: Arc<Workers>,
+    count: Arc<Count>,
 }
 
 impl Loader {
@@ -159,12 +164,20 @@ impl Loader {
             source: Arc::new(source),
             labels: dataset.given().into(),
             dataset: dataset.name().to_owned(),
+            workers: Arc::new(Workers::new(settings.threads)),
             settings,
-            pool: Arc::default(),
+            count: Arc::default(),
         })
     }
 
-    /// The same items shown otherwise. Decoded pictures are shared with this loader.
+    /// Shares the threads of another loader, such as that of the training set of the same run.
+    pub fn with_threads_of(mut self, other: &Loader) -> Self {
+        self.workers = other.workers.clone();
+        self.settings.threads = other.settings.threads;
+        self
+    }
+
+    /// The same items shown otherwise. Decoded pictures and threads are shared with this loader.
     pub fn showing(&self, views: Vec<View>, batch: usize, drop_last: bool) -> Result<Self> {
         self.showing_pair(views, None, batch, drop_last)
     }
@@ -185,7 +198,8 @@ impl Loader {
             labels: self.labels.clone(),
             dataset: self.dataset.clone(),
             settings,
-            pool: Arc::default(),
+            workers: self.workers.clone(),
+            count: Arc::default(),
         })
     }
 
@@ -194,7 +208,7 @@ impl Loader {
         &self.settings
     }
 
-    /// Shape of an item in a view: channels, rows, columns; or features.
+    /// Shape of an item in a view: rows, columns, channels; or features.
     pub fn item_shape(&self) -> Vec<usize> {
         self.source.shape()
     }
@@ -206,21 +220,21 @@ impl Loader {
 
     /// The batches of an epoch from number `first` on: the same as if those before it had been asked for.
     pub fn resume(&self, epoch: u64, order: &Order, first: usize) -> Result<Batches> {
-        let LoaderSettings { batch, drop_last, seed, prefetch, threads, .. } = self.settings;
+        let LoaderSettings { batch, drop_last, seed, prefetch, .. } = self.settings;
         let schedule = Given { labels: &self.labels, seed, epoch, batch, drop_last }.schedule(order)?;
-        let work = Work {
+        let epoch = Epoch {
             source: self.source.clone(),
             labels: self.labels.clone(),
             dataset: self.dataset.clone(),
             views: self.settings.views.clone(),
             unlabelled_views: self.settings.unlabelled_views.clone(),
             seed,
-            epoch,
+            number: epoch,
             schedule,
-            pool: self.pool.clone(),
-            prefetch,
+            count: self.count.clone(),
+            left: AtomicBool::new(false),
         };
-        Batches::start(work, first, threads)
+        self.workers.batches(epoch, first, prefetch)
     }
 
     /// How many pictures are kept decoded at present.
@@ -230,6 +244,6 @@ impl Loader {
 
     /// The most batches that were in memory at one time: waiting, being made, or held by the consumer.
     pub fn most_batches_in_memory(&self) -> usize {
-        self.pool.most()
+        self.count.most()
     }
 }

@@ -1,48 +1,84 @@
-//! Threads that make batches ahead of the consumer, within a bound.
+//! Threads that make batches ahead of those who use them, within a bound.
 //!
-//! A worker takes the next batch number only while that number is less than `prefetch` ahead of the consumer; so at most
-//! `prefetch` batches are being made or wait, beside those the consumer holds. Batches are handed out by number whatever the
-//! order in which they get ready.
+//! They start when an epoch needs them and stay until the last loader that shares them, and the last of its epochs, is gone: an epoch
+//! or a scan costs no threads of its own. Several epochs may be under way at a time, such as a scan between two batches of
+//! training. A free thread makes the next batch of the epoch that is the least ahead of its consumer, and none that is
+//! `prefetch` ahead; so an epoch has at most `prefetch` batches that are being made or wait, beside those the consumer holds, and
+//! none keeps another from going on. Batches are handed out by number whatever the order in which they get ready.
 
-use super::batch::{Batch, Buffers, Held, Part, Pool};
-use super::cache::{Moment, Source};
-use super::order::{Planned, Schedule};
-use crate::views::{Scratch, View};
+use super::batch::Batch;
+use super::epoch::Epoch;
+use crate::views::Scratch;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// What all workers of an epoch share.
-pub(super) struct Work {
-    pub source: Arc<Source>,
-    pub labels: Arc<[u32]>,
-    pub dataset: String,
-    pub views: Vec<View>,
-    pub unlabelled_views: Option<Vec<View>>,
-    pub seed: u64,
-    pub epoch: u64,
-    pub schedule: Schedule,
-    pub pool: Arc<Pool>,
-    pub prefetch: usize,
-}
-
-#[derive(Default)]
-struct State {
+/// An epoch under way.
+struct UnderWay {
+    id: u64,
+    epoch: Arc<Epoch>,
+    prefetch: usize,
     /// Next batch to be made.
     next: usize,
     /// Next batch to be handed out.
     consumed: usize,
-    ready: HashMap<usize, Result<Held>>,
+    /// Batches that are being made.
+    making: usize,
+    ready: HashMap<usize, Result<Batch>>,
+}
+
+impl UnderWay {
+    /// Batches made or being made that the consumer has not got yet.
+    fn ahead(&self) -> usize {
+        self.next - self.consumed
+    }
+
+    fn has_work(&self) -> bool {
+        !self.is_left() && self.next < self.epoch.schedule.len() && self.ahead() < self.prefetch
+    }
+
+    fn is_left(&self) -> bool {
+        self.epoch.left.load(Relaxed)
+    }
+
+    /// Batches that have not been handed out.
+    fn left_over(&self) -> usize {
+        if self.is_left() { 0 } else { self.epoch.schedule.len().saturating_sub(self.consumed) }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    epochs: Vec<UnderWay>,
+    last_id: u64,
     closed: bool,
 }
 
+impl State {
+    fn epoch(&mut self, id: u64) -> Option<&mut UnderWay> {
+        self.epochs.iter_mut().find(|epoch| epoch.id == id)
+    }
+
+    /// The next batch to be made, if any: of which epoch, and its number.
+    fn take_work(&mut self) -> Option<(u64, Arc<Epoch>, usize)> {
+        let chosen =
+            self.epochs.iter_mut().filter(|epoch| epoch.has_work()).min_by_key(|epoch| epoch.ahead())?;
+        let number = chosen.next;
+        chosen.next += 1;
+        chosen.making += 1;
+        Some((chosen.id, chosen.epoch.clone(), number))
+    }
+}
+
+#[derive(Default)]
 struct Desk {
     state: Mutex<State>,
-    /// The consumer waits here for a batch, the workers for room.
+    /// Consumers wait here for a batch, threads for work.
     got_ready: Condvar,
-    got_room: Condvar,
+    got_work: Condvar,
 }
 
 impl Desk {
@@ -50,42 +86,111 @@ impl Desk {
         // A panic while making a batch is caught before the lock is taken, so the state is sound.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn wait<'a>(&self, for_what: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        for_what.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// The batches of an epoch, in order. Dropping it stops its threads.
+/// The threads, at most so many. Dropping them ends and joins them.
+pub(super) struct Workers {
+    desk: Arc<Desk>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    most: usize,
+}
+
+impl Workers {
+    /// None yet.
+    pub fn new(most: usize) -> Self {
+        Self { desk: Arc::default(), threads: Mutex::default(), most }
+    }
+
+    /// Starts threads until there are so many, or as many as are allowed.
+    fn start(&self, wanted: usize) -> Result<()> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in threads.len()..wanted.min(self.most) {
+            let desk = self.desk.clone();
+            let thread = std::thread::Builder::new().name(format!("loader-{number}"));
+            threads.push(thread.spawn(move || labour(&desk)).map_err(|e| Error::io("loader thread", e))?);
+        }
+        Ok(())
+    }
+
+    /// The batches of an epoch from number `first` on.
+    pub fn batches(self: &Arc<Self>, epoch: Epoch, first: usize, prefetch: usize) -> Result<Batches> {
+        self.start(prefetch.min(epoch.schedule.len().saturating_sub(first)))?;
+        let epoch = Arc::new(epoch);
+        let mut state = self.desk.lock();
+        state.last_id += 1;
+        let id = state.last_id;
+        state.epochs.push(UnderWay {
+            id,
+            epoch: epoch.clone(),
+            prefetch,
+            next: first,
+            consumed: first,
+            making: 0,
+            ready: HashMap::new(),
+        });
+        drop(state);
+        self.desk.got_work.notify_all();
+        Ok(Batches { id, epoch, workers: self.clone() })
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.desk.lock().closed = true;
+        self.desk.got_work.notify_all();
+        let threads = self.threads.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A thread catches panics itself; there is nothing to learn here.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A thread's life.
+fn labour(desk: &Desk) {
+    let mut scratch = Scratch::new();
+    let mut state = desk.lock();
+    while !state.closed {
+        let Some((id, epoch, number)) = state.take_work() else {
+            state = desk.wait(&desk.got_work, state);
+            continue;
+        };
+        drop(state);
+        let made = catch_unwind(AssertUnwindSafe(|| epoch.make(number, &mut scratch)));
+        let made = made.unwrap_or_else(|_| Err(epoch.broken(number)));
+        // Before the batch is handed in: whoever leaves the epoch then has the store for himself.
+        drop(epoch);
+        state = desk.lock();
+        // An epoch stays on the desk while one of its batches is being made.
+        if let Some(epoch) = state.epoch(id) {
+            epoch.making -= 1;
+            epoch.ready.insert(number, made);
+        }
+        desk.got_ready.notify_all();
+    }
+}
+
+/// The batches of an epoch, in order. When it is dropped, nothing more is read for it.
 ///
 /// After an error there are no more batches.
 pub struct Batches {
-    work: Arc<Work>,
-    desk: Arc<Desk>,
-    threads: Vec<JoinHandle<()>>,
+    id: u64,
+    epoch: Arc<Epoch>,
+    workers: Arc<Workers>,
 }
 
 impl Batches {
-    pub(super) fn start(work: Work, first: usize, threads: usize) -> Result<Self> {
-        let state = State { next: first, consumed: first, ..State::default() };
-        let desk = Desk { state: Mutex::new(state), got_ready: Condvar::new(), got_room: Condvar::new() };
-        let mut batches = Self { work: Arc::new(work), desk: Arc::new(desk), threads: Vec::new() };
-        let left = batches.work.schedule.len().saturating_sub(first);
-        for number in 0..threads.min(batches.work.prefetch).min(left) {
-            let (work, desk) = (batches.work.clone(), batches.desk.clone());
-            let thread = std::thread::Builder::new().name(format!("loader-{number}"));
-            // On failure the threads already started end with `batches`.
-            batches
-                .threads
-                .push(thread.spawn(move || labour(&work, &desk)).map_err(|e| Error::io("loader thread", e))?);
-        }
-        Ok(batches)
-    }
-
     /// Batches of the whole epoch, those handed out included.
     pub fn total(&self) -> usize {
-        self.work.schedule.len()
+        self.epoch.schedule.len()
     }
 
-    fn close(&self) {
-        self.desk.lock().closed = true;
-        self.desk.got_room.notify_all();
+    fn leave(&self) {
+        self.epoch.left.store(true, Relaxed);
     }
 }
 
@@ -93,125 +198,42 @@ impl Iterator for Batches {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut state = self.desk.lock();
-        let number = state.consumed;
-        if state.closed || number >= self.work.schedule.len() {
-            return None;
-        }
+        let desk = &self.workers.desk;
+        let mut state = desk.lock();
         let made = loop {
-            match state.ready.remove(&number) {
-                Some(made) => break made,
-                None => state = self.desk.got_ready.wait(state).unwrap_or_else(PoisonError::into_inner),
+            let epoch = state.epoch(self.id).filter(|epoch| epoch.left_over() > 0)?;
+            if let Some(made) = epoch.ready.remove(&epoch.consumed) {
+                epoch.consumed += 1;
+                break made;
             }
+            state = desk.wait(&desk.got_ready, state);
         };
-        state.consumed += 1;
         drop(state);
         match &made {
-            Ok(_) => self.desk.got_room.notify_one(),
-            Err(_) => self.close(),
+            Ok(_) => desk.got_work.notify_one(),
+            Err(_) => self.leave(),
         }
-        Some(made.map(|held| Batch { epoch: self.work.epoch, number, held }))
+        Some(made)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let state = self.desk.lock();
-        let left = if state.closed { 0 } else { self.work.schedule.len().saturating_sub(state.consumed) };
+        let left = self.workers.desk.lock().epoch(self.id).map_or(0, |epoch| epoch.left_over());
         (usize::from(left > 0), Some(left))
     }
 }
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        self.close();
-        for thread in self.threads.drain(..) {
-            // A worker catches panics itself; there is nothing to learn here.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// A worker's life.
-fn labour(work: &Work, desk: &Desk) {
-    let mut scratch = Scratch::new();
-    loop {
+        self.leave();
+        let desk = &self.workers.desk;
         let mut state = desk.lock();
-        while !state.closed
-            && state.next < work.schedule.len()
-            && state.next >= state.consumed.saturating_add(work.prefetch)
-        {
-            state = desk.got_room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        while state.epoch(self.id).is_some_and(|epoch| epoch.making > 0) {
+            state = desk.wait(&desk.got_ready, state);
         }
-        if state.closed || state.next >= work.schedule.len() {
-            // Others may wait for room that will not come.
-            drop(state);
-            desk.got_room.notify_all();
-            return;
-        }
-        let number = state.next;
-        state.next += 1;
+        let at = state.epochs.iter().position(|epoch| epoch.id == self.id);
+        let gone = at.map(|at| state.epochs.swap_remove(at));
+        // Its batches are freed without the lock.
         drop(state);
-        let made = catch_unwind(AssertUnwindSafe(|| work.make(number, &mut scratch, desk)));
-        let made = made.unwrap_or_else(|_| Err(work.broken(number)));
-        desk.lock().ready.insert(number, made);
-        desk.got_ready.notify_one();
-    }
-}
-
-impl Work {
-    fn make(&self, number: usize, scratch: &mut Scratch, desk: &Desk) -> Result<Held> {
-        let mut held = self.pool.take();
-        let Buffers { first, second } = &mut held.buffers;
-        let mut parts = self.schedule.batch(number);
-        if let Some(planned) = parts.next() {
-            self.fill(first, planned, &self.views, scratch, desk)?;
-        }
-        match parts.next() {
-            Some(planned) => {
-                let views = self.unlabelled_views.as_ref().unwrap_or(&self.views);
-                self.fill(second.get_or_insert_default(), planned, views, scratch, desk)?;
-            }
-            None => *second = None,
-        }
-        Ok(held)
-    }
-
-    fn fill(
-        &self,
-        part: &mut Part,
-        planned: &Planned,
-        views: &[View],
-        scratch: &mut Scratch,
-        desk: &Desk,
-    ) -> Result<()> {
-        let width = self.source.width();
-        part.samples.clone_from(&planned.samples);
-        part.given.clear();
-        part.given.extend(planned.samples.iter().map(|&sample| self.labels[sample as usize]));
-        part.views.resize_with(views.len(), Vec::new);
-        part.views.iter_mut().for_each(|view| view.resize(planned.samples.len() * width, 0.0));
-        for (row, (&sample, &again)) in planned.samples.iter().zip(&planned.again).enumerate() {
-            // Large pictures take long: somebody who has stopped listening should not wait for the whole batch.
-            if row % 16 == 0 && desk.lock().closed {
-                return Ok(());
-            }
-            let moment = Moment { seed: self.seed, epoch: self.epoch, again: again as u64 };
-            let out = part.views.iter_mut().map(|view| &mut view[row * width..(row + 1) * width]);
-            self.source.show(sample, views, moment, scratch, out).map_err(|error| Error::Item {
-                dataset: self.dataset.clone(),
-                item: sample as usize,
-                origin: self.source.origin(sample as usize),
-                source: Box::new(error),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The error for a panic inside a store.
-    fn broken(&self, number: usize) -> Error {
-        let samples: Vec<u32> = self.schedule.batch(number).flat_map(|part| part.samples.clone()).collect();
-        let (least, most) = (samples.iter().min(), samples.iter().max());
-        let place =
-            format!("batch {number} (items between {} and {})", least.unwrap_or(&0), most.unwrap_or(&0));
-        Error::Defect { dataset: self.dataset.clone(), place }
+        drop(gone);
     }
 }

@@ -10,7 +10,7 @@ use crate::{Dataset, FeatureStore, ImageStore, Items, Result, Shape};
 use rayon::prelude::*;
 
 /// Rows of equal length made from a data set's items.
-pub(super) struct Rows<'a> {
+pub(super) struct InputRows<'a> {
     dataset: &'a Dataset,
     /// Pictures' shape; nothing for features.
     shape: Option<Shape>,
@@ -18,7 +18,7 @@ pub(super) struct Rows<'a> {
     scale: Vec<(f64, f64)>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> InputRows<'a> {
     /// Rows of a data set that is not empty, if they are no longer than `limit`.
     pub(super) fn new(dataset: &'a Dataset, input: NoiseInput, limit: usize) -> Result<Self> {
         let (shape, len, parts) = match dataset.items() {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn row(dataset: &Dataset, input: NoiseInput, index: usize) -> Vec<f64> {
-        let rows = Rows::new(dataset, input, 1 << 20).unwrap();
+        let rows = InputRows::new(dataset, input, 1 << 20).unwrap();
         let mut out = vec![f64::NAN; rows.len()];
         rows.read(index, &mut out).unwrap();
         out

@@ -15,7 +15,7 @@
 //! over S in order, in f64, with the same instructions on every machine: neither threads nor vector units change a label.
 
 use super::choice;
-use super::input::Rows;
+use super::input::InputRows;
 use super::spec::{NoiseInput, NoiseMatrices, Rate};
 use crate::draw::{Draw, Purpose};
 use crate::{Dataset, Result};
@@ -73,7 +73,7 @@ pub(super) fn draw_labels(
     let thrown: Vec<Flip> = (0..clean.len()).into_par_iter().filter_map(throw).collect();
     thrown.into_iter().for_each(|flip| flips[clean[flip.sample] as usize].push(flip));
 
-    let rows = Rows::new(dataset, input, MATRIX_LIMIT / classes.next_multiple_of(TILE))?;
+    let rows = InputRows::new(dataset, input, MATRIX_LIMIT / classes.next_multiple_of(TILE))?;
     let shared = (matrices == NoiseMatrices::Shared).then(|| Matrix::draw(seed, 0, rows.len(), classes));
     for (class, flips) in flips.iter().enumerate().filter(|(_, flips)| !flips.is_empty()) {
         let own;
@@ -96,7 +96,7 @@ pub(super) fn draw_labels(
 }
 
 /// New classes of some items whose true class is `class`.
-fn targets(rows: &Rows, matrix: &Matrix, class: usize, flips: &[Flip]) -> Result<Vec<u32>> {
+fn targets(rows: &InputRows, matrix: &Matrix, class: usize, flips: &[Flip]) -> Result<Vec<u32>> {
     let len = rows.len();
     // Padded with zero rows to a whole number of tiles.
     let mut inputs = vec![0.0; flips.len().next_multiple_of(TILE) * len];

@@ -9,7 +9,7 @@ use super::identified::identified;
 use super::label_file::LabelFile;
 use super::npz::Npz;
 use super::tensors::Tensors;
-use super::{OwnOptions, Part, extension, label_file, table};
+use super::{LabelledItems, OwnOptions, extension, label_file, table};
 use crate::array::Array;
 use crate::npy;
 use crate::{Error, Items, Result};
@@ -54,7 +54,11 @@ impl Named {
 }
 
 /// Reads an array file with its labels: the training part, and the test part where the file has one.
-pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result<(Part, Option<Part>)> {
+pub(super) fn open(
+    path: &Path,
+    labels: Option<&Path>,
+    options: &OwnOptions,
+) -> Result<(LabelledItems, Option<LabelledItems>)> {
     let extension = extension(path);
     let is_table = TABLES.contains(&extension.as_str());
     let in_data = |name: &str| if is_table { table::has_column(path, name) } else { Ok(false) };
@@ -80,9 +84,11 @@ pub(super) fn open(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> 
             let part = match (beside, table.given) {
                 (Some(beside), _) => {
                     let part = joined(items, beside, table.notes)?;
-                    Part { truth: part.truth.or(table.truth), ..part }
+                    LabelledItems { truth: part.truth.or(table.truth), ..part }
                 }
-                (None, Some(given)) => Part { notes: table.notes, ..Part::new(items, given, table.truth) },
+                (None, Some(given)) => {
+                    LabelledItems { notes: table.notes, ..LabelledItems::new(items, given, table.truth) }
+                }
                 (None, None) => return Err(Error::format(path, None, "no column of labels in it")),
             };
             Ok((part, None))
@@ -133,10 +139,10 @@ fn features(array: Array) -> Result<Items> {
 }
 
 /// Items with labels from a file, and what there is to say about both.
-fn joined(items: Items, beside: LabelFile, mut notes: Vec<String>) -> Result<Part> {
+fn joined(items: Items, beside: LabelFile, mut notes: Vec<String>) -> Result<LabelledItems> {
     let labels = beside.join(&items)?;
     notes.extend(labels.notes);
-    Ok(Part { notes, ..Part::new(items, labels.given, labels.truth) })
+    Ok(LabelledItems { notes, ..LabelledItems::new(items, labels.given, labels.truth) })
 }
 
 /// Name of the array that holds the features.
@@ -170,7 +176,7 @@ fn named(
     mut file: Named,
     beside: Option<LabelFile>,
     options: &OwnOptions,
-) -> Result<(Part, Option<Part>)> {
+) -> Result<(LabelledItems, Option<LabelledItems>)> {
     let listing = file.names().join(", ");
     let wrong = |problem: String| Error::format(path, None, problem);
     let labels =
@@ -182,7 +188,7 @@ fn named(
         (None, Some(name)) => {
             let truth = options.truth_column.clone().or_else(|| file.first_of(&TRUTHS));
             let truth = truth.map(|name| file.array(&name)?.into_labels()).transpose()?;
-            Part::new(items, file.array(&name)?.into_labels()?, truth)
+            LabelledItems::new(items, file.array(&name)?.into_labels()?, truth)
         }
         (None, None) => {
             return Err(wrong(format!(
@@ -192,7 +198,7 @@ fn named(
     };
     let test = match (file.first_of(&TEST_FEATURES), file.first_of(&TEST_LABELS)) {
         (Some(x), Some(y)) => {
-            Some(Part::new(features(file.array(&x)?)?, file.array(&y)?.into_labels()?, None))
+            Some(LabelledItems::new(features(file.array(&x)?)?, file.array(&y)?.into_labels()?, None))
         }
         _ => None,
     };

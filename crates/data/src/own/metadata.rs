@@ -28,7 +28,7 @@ impl Default for Names<'_> {
 
 /// The table's rows.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub struct MetadataRows {
     /// Line and file name.
     pub files: Vec<(u64, String)>,
     /// Labels.
@@ -54,7 +54,7 @@ pub fn find(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// Reads a metadata file, by its extension.
-pub fn open(path: &Path, names: Names) -> Result<Rows> {
+pub fn open(path: &Path, names: Names) -> Result<MetadataRows> {
     let reader = lines::open(path)?;
     let rows = match path.extension().and_then(|e| e.to_str()) {
         Some("jsonl") => from_jsonl(path, reader, names)?,
@@ -67,7 +67,7 @@ pub fn open(path: &Path, names: Names) -> Result<Rows> {
 }
 
 /// Rows of a `metadata.csv`. `path` is for messages.
-pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
+pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<MetadataRows> {
     let mut records = Records::new(path, reader)?;
     let Some((_, header)) = records.next()? else {
         return Err(Error::format(path, None, "the file is empty: no header in it"));
@@ -77,8 +77,11 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
     let need = |name: &str| column(path, &header, name);
     let (file, label) = (need(FILE)?, need(names.label)?);
     let truth = names.truth.map_or(Ok(find(TRUTH)), |name| need(name).map(Some))?;
-    let mut rows =
-        Rows { given: Column::new(false), truth: truth.map(|_| Column::new(false)), ..Rows::default() };
+    let mut rows = MetadataRows {
+        given: Column::new(false),
+        truth: truth.map(|_| Column::new(false)),
+        ..MetadataRows::default()
+    };
     while let Some((number, record)) = records.next()? {
         let field = |at: usize| {
             record.get(at).filter(|field| !field.is_empty()).ok_or_else(|| {
@@ -96,8 +99,8 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Rows> {
 }
 
 /// Rows of a `metadata.jsonl`: one JSON object a line. `path` is for messages.
-pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<Rows> {
-    let mut rows = Rows { given: Column::new(true), ..Rows::default() };
+pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<MetadataRows> {
+    let mut rows = MetadataRows { given: Column::new(true), ..MetadataRows::default() };
     let truth_name = names.truth.unwrap_or(TRUTH);
     read_lines(path, reader, |number, text| {
         let wrong = |problem: String| Error::format(path, line(number), problem);
@@ -184,7 +187,7 @@ impl Fence {
 }
 
 /// The files of all rows; those that leave the folder or are missing are errors with their lines.
-pub(super) fn resolve(table: &Path, rows: &Rows) -> Result<Vec<PathBuf>> {
+pub(super) fn resolve(table: &Path, rows: &MetadataRows) -> Result<Vec<PathBuf>> {
     let fence = Fence::new(table.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
     let mut files = Vec::with_capacity(rows.files.len());
     let mut missing = Vec::new();
@@ -213,11 +216,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn csv(text: &str) -> Result<Rows> {
+    fn csv(text: &str) -> Result<MetadataRows> {
         from_csv(Path::new("metadata.csv"), text.as_bytes(), Names::default())
     }
 
-    fn jsonl(text: &str) -> Result<Rows> {
+    fn jsonl(text: &str) -> Result<MetadataRows> {
         from_jsonl(Path::new("metadata.jsonl"), text.as_bytes(), Names::default())
     }
 
@@ -277,11 +280,14 @@ mod tests {
         }
         let table = root.path().join("metadata.csv");
         for name in names {
-            let rows = Rows { files: vec![(2, "a.png".into()), (3, name.into())], ..Rows::default() };
+            let rows = MetadataRows {
+                files: vec![(2, "a.png".into()), (3, name.into())],
+                ..MetadataRows::default()
+            };
             let error = resolve(&table, &rows).unwrap_err().to_string();
             assert!(error.contains("metadata.csv, line 3"), "{error}");
         }
-        let rows = Rows { files: vec![(2, "./a.png".into())], ..Rows::default() };
+        let rows = MetadataRows { files: vec![(2, "./a.png".into())], ..MetadataRows::default() };
         assert_eq!(resolve(&table, &rows).unwrap().len(), 1);
     }
 
@@ -289,7 +295,8 @@ mod tests {
     fn missing_files_are_counted_and_their_lines_named() {
         let root = tempfile::tempdir().unwrap();
         let files = (2..9).map(|n| (n, format!("{n}.png"))).collect();
-        let error = resolve(&root.path().join("metadata.csv"), &Rows { files, ..Rows::default() });
+        let error =
+            resolve(&root.path().join("metadata.csv"), &MetadataRows { files, ..MetadataRows::default() });
         let error = error.unwrap_err().to_string();
         assert!(error.contains("7 of 7 files") && error.contains("`3.png` (line 3)"), "{error}");
     }

@@ -142,7 +142,7 @@ impl ImageViews {
         Ok(scratch.picture())
     }
 
-    /// The view as the network's numbers, channel after channel, row by row; `out` has `shape().len()` places.
+    /// The view as the network's numbers, row by row, the channels of a pixel side by side; `out` has `shape().len()` places.
     pub fn render(
         &self,
         view: View,
@@ -153,7 +153,7 @@ impl ImageViews {
     ) -> Result<()> {
         check_room(out, self.shape.len())?;
         let shown = self.apply(view, picture, draw, scratch)?;
-        normalise::write_planes(shown, &self.tables, out);
+        normalise::write_numbers(shown, &self.tables, out);
         Ok(())
     }
 }

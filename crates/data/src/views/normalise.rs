@@ -111,14 +111,12 @@ impl Normalise {
     }
 }
 
-/// Writes channel after channel, each row by row.
-pub(super) fn write_planes(picture: Picture, tables: &[[f32; 256]], out: &mut [f32]) {
-    let plane = picture.shape().width * picture.shape().height;
+/// Writes the numbers of all pixels, row by row, the channels of a pixel side by side: as pictures have them, and as the
+/// networks' kernels read them.
+pub(super) fn write_numbers(picture: Picture, tables: &[[f32; 256]], out: &mut [f32]) {
     if let [red, green, blue] = tables {
-        let (first, rest) = out.split_at_mut(plane);
-        let (second, third) = rest.split_at_mut(plane);
-        let places = first.iter_mut().zip(second).zip(third);
-        for (pixel, ((r, g), b)) in picture.pixels().as_chunks::<3>().0.iter().zip(places) {
+        let places = out.as_chunks_mut::<3>().0;
+        for ([r, g, b], pixel) in places.iter_mut().zip(picture.pixels().as_chunks::<3>().0) {
             *r = red[pixel[0] as usize];
             *g = green[pixel[1] as usize];
             *b = blue[pixel[2] as usize];
@@ -196,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_the_formula_channel_by_channel() {
+    fn numbers_are_those_of_the_formula_pixel_by_pixel() {
         let shape = Shape { width: 2, height: 1, channels: 3 };
         let picture = Picture::new(shape, &[0, 255, 51, 255, 0, 102]).unwrap();
         let normalise = Normalise { mean: vec![0.0, 0.5, 0.2], std: vec![1.0, 0.5, 0.1] };
         let mut out = [9.0; 6];
-        write_planes(picture, &normalise.tables(3).unwrap(), &mut out);
-        assert_eq!(out, [0.0, 1.0, 1.0, -1.0, (0.2f32 - 0.2) / 0.1, (0.4f32 - 0.2) / 0.1]);
+        write_numbers(picture, &normalise.tables(3).unwrap(), &mut out);
+        assert_eq!(out, [0.0, 1.0, (0.2f32 - 0.2) / 0.1, 1.0, -1.0, (0.4f32 - 0.2) / 0.1]);
     }
 }

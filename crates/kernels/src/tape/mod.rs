@@ -6,7 +6,6 @@
 
 mod batch_norm;
 mod linear;
-mod outside;
 mod pooling;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -17,12 +16,11 @@ use burn::backend::{Autodiff, AutodiffBackend, Flex};
 
 use batch_norm::run_norm;
 use linear::{Biased, Plain, Summed, run_linear};
-use outside::Outside;
 use pooling::{Activate, Pool, PoolState};
 
 use crate::flex::{self, Linear, ours};
 use crate::ops::Ops;
-use crate::rows::{contiguous, wrap};
+use crate::rows::contiguous;
 use crate::{Activation, Window, stock};
 
 /// A tensor that may be tracked.
@@ -215,15 +213,5 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         let parents = [x.node(), weight.node(), node];
         let linear = Linear::dense(&x, &weight, act);
         record::<C, _, 3>(Biased, parents, run_linear(linear, [x, weight], Some(bias), None))
-    }
-
-    fn outside(x: FloatTensor<Self>, value: f64, slope: Vec<f32>) -> FloatTensor<Self> {
-        if !ours(&[&x]) {
-            return stock::outside::<Self>(x, value, slope);
-        }
-        let (x, node) = x.into_parts();
-        record::<C, _, 1>(Outside, [node], |_| {
-            (wrap(vec![value as f32], [1]), Some(wrap(slope, x.layout().shape().clone())))
-        })
     }
 }

@@ -98,7 +98,7 @@ impl HostContext<'_> {
     }
 
     /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many
-    /// each has. A random view is drawn anew for every epoch and `which`.
+    /// each has (those of pictures row by row, the channels of a pixel side by side). A random view is drawn anew for every epoch and `which`.
     pub fn items(&self, view: View, which: u64) -> Result<(Vec<f32>, usize)> {
         let loader = self.loader.showing(vec![view], BATCH, false)?;
         // Apart from the streams of scans, which count networks in the lowest byte.

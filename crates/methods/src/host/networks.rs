@@ -228,7 +228,7 @@ mod tests {
             .map(|i| ((i * 31 + seed * 7) % 17) as f32 / 8.0 - 1.0)
             .collect();
         let data = TensorData::new(values, [count, channels, height, width]);
-        Samples::Images(Tensor::from_data(data, &Device::flex().autodiff()))
+        Tensor::<4>::from_data(data, &Device::flex().autodiff()).into()
     }
 
     fn networks(name: &str) -> Networks {

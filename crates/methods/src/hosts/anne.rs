@@ -4,7 +4,7 @@
 //! $y'$, all samples in a weak and a strong view. [`crate::kit::adaptive`] says from a scan before the epoch who is clean. Plug-ins attach
 //! to $f(x^s)$: unmixed, all samples.
 //!
-//! Equations, settings and departures: docs/book/methods/anne.md.
+//! Equations, settings and departures: docs/book/src/methods/anne.md.
 
 use super::prelude::*;
 use crate::kit::adaptive::{Rule, Selection};

@@ -4,7 +4,7 @@
 //! ([`crate::kit::contrast::column_contrast`]), $L_2$ embeddings across models ([`crate::kit::contrast::cross_info_nce`]). Forms and
 //! numbers are our own: do not present its accuracy as the published method's.
 //!
-//! Equations, settings and departures: docs/book/methods/ccl.md.
+//! Equations, settings and departures: docs/book/src/methods/ccl.md.
 
 use super::parts::refurbishing::{Refurbished, Refurbishing};
 use super::prelude::*;

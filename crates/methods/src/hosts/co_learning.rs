@@ -4,7 +4,7 @@
 //! $L = \mathrm{CE}(\mathrm{MixUp}(x^w, \tilde y)) + \lambda_{con}\, L_{con}$ ([`crate::kit::contrast::nt_xent`]). Plug-ins attach to the
 //! features of $x^w$ from the first step, whose encoder is still that of the second.
 //!
-//! Equations, settings and departures: docs/book/methods/co-learning.md.
+//! Equations, settings and departures: docs/book/src/methods/co-learning.md.
 
 use super::prelude::*;
 use crate::kit::contrast::nt_xent;

@@ -4,7 +4,7 @@
 //! of smallest loss by each network. The share to forget, $R$, grows from 0 to the noise rate ([`crate::kit::small_loss`]). Parameters are
 //! apart: a step along $L_a + L_b$ is a step of each.
 //!
-//! Equations, settings and departures: docs/book/methods/co-teaching.md.
+//! Equations, settings and departures: docs/book/src/methods/co-teaching.md.
 
 use super::parts::small_loss::{self, Forget, SmallLossSettings};
 use super::prelude::*;

@@ -3,7 +3,7 @@
 //! $L = -\frac{1}{B}\sum_i \log p(\tilde y_i \mid x_i)$, $\tilde y_i$ the given label, $x_i$ a weak view of sample $i$. It says nothing of
 //! its own about labels.
 //!
-//! Equations, settings and departures: docs/book/methods/cross-entropy.md.
+//! Equations, settings and departures: docs/book/src/methods/cross-entropy.md.
 
 use super::prelude::*;
 use crate::kit::loss::cross_entropy;

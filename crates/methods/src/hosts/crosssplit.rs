@@ -4,7 +4,7 @@
 //! among those of the class ([`crate::kit::jsd`]); then the loss of [contrasted](crate::hosts::parts::ContrastSettings) methods on strong views.
 //! The peer judges labels before each network's phase. Plug-ins have a pass of their own.
 //!
-//! Equations, settings and departures: docs/book/methods/crosssplit.md.
+//! Equations, settings and departures: docs/book/src/methods/crosssplit.md.
 
 use super::parts::ContrastSettings;
 use super::parts::contrast::{self, Contrasted, tap};

@@ -4,7 +4,7 @@
 //! [`crate::kit::threshold`] sorts samples between epochs, by the predictions that training itself has made. A batch of which nobody is
 //! learnt changes nothing.
 //!
-//! Equations, settings and departures: docs/book/methods/disc.md.
+//! Equations, settings and departures: docs/book/src/methods/disc.md.
 
 use super::prelude::*;
 use crate::kit::loss::{cross_entropy, one_hot, soft_cross_entropy};

@@ -4,7 +4,7 @@
 //! of [`crate::kit::semi`] on the mixed pool. Both networks judge before any update; a is trained first, then b with the changed a for its
 //! peer. Plug-ins see unmixed first views (vectors), or mixed samples under the label of their larger part (pictures).
 //!
-//! Equations, settings and departures: docs/book/methods/dividemix.md.
+//! Equations, settings and departures: docs/book/src/methods/dividemix.md.
 
 use super::parts::SemiSettings;
 use super::parts::semi_supervised::{Divided, given};

@@ -4,7 +4,7 @@
 //! for given ones: its $w_i$ is the probability that a purified label is right, and the ledger wants that of the given one. **It is told
 //! 1,000 true labels**, at most a tenth of the samples; no other method but the first form is.
 //!
-//! Equations, settings and departures: docs/book/methods/dmlp-dividemix.md.
+//! Equations, settings and departures: docs/book/src/methods/dmlp-dividemix.md.
 
 use super::dividemix::{self, DivideMix};
 use super::parts::PurifiedSettings;

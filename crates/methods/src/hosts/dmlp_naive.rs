@@ -4,7 +4,7 @@
 //! $L = -\frac1B \sum_i \log p(\hat y_i \mid x_i)$, $\hat y_i$ the purified label (the true one where it was told), $x_i$ a weak view. **It
 //! is told 1,000 true labels**, at most a tenth of the samples; no other method but the second form is.
 //!
-//! Equations, settings and departures: docs/book/methods/dmlp-naive.md.
+//! Equations, settings and departures: docs/book/src/methods/dmlp-naive.md.
 
 use super::cross_entropy;
 use super::parts::PurifiedSettings;

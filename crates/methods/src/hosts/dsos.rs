@@ -4,7 +4,7 @@
 //! before every epoch: wrong labels are replaced by the prediction, those of samples of no class made almost uniform. Plug-ins see unmixed
 //! samples, in a pass of their own, without those of no class.
 //!
-//! Equations, settings and departures: docs/book/methods/dsos.md.
+//! Equations, settings and departures: docs/book/src/methods/dsos.md.
 
 pub use super::parts::warm_up::WarmUp;
 use super::prelude::*;

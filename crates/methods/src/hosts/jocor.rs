@@ -4,7 +4,7 @@
 //! gradients through both arguments of both terms; $L$ is the mean of the $\lfloor (1 - R) B \rfloor$ smallest
 //! ([`crate::kit::small_loss`]). Plug-ins have their full weight on each network.
 //!
-//! Equations, settings and departures: docs/book/methods/jocor.md.
+//! Equations, settings and departures: docs/book/src/methods/jocor.md.
 
 use super::parts::small_loss::{self, Forget, SmallLossSettings};
 use super::prelude::*;

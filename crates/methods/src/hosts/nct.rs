@@ -4,7 +4,7 @@
 //! **Together**, norms frozen: each network scores half of a batch by its first $K$ channels, and learns what its peer kept of the other
 //! half. $K$ is chosen after every epoch; networks are judged, and saved, with it.
 //!
-//! Equations, settings and departures: docs/book/methods/nct.md.
+//! Equations, settings and departures: docs/book/src/methods/nct.md.
 
 use super::parts::Rate;
 use super::parts::small_loss::{self, Forget};

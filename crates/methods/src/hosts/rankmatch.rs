@@ -4,7 +4,7 @@
 //! projected features of all unmixed views ([`crate::kit::contrast`]), alike if their strongest places are the same ([`crate::kit::rank`]).
 //! The network's own guesses and the strong views for plug-ins are from the pass of that term.
 //!
-//! Equations, settings and departures: docs/book/methods/rankmatch.md.
+//! Equations, settings and departures: docs/book/src/methods/rankmatch.md.
 
 use super::dividemix::regime;
 use super::parts::SemiSettings;

@@ -4,7 +4,7 @@
 //! $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x^s_i)_c + \lambda_p\, \mathrm{KL}(u \,\|\, \bar p)$. Most of it is in `hosts/refurbished.rs`.
 //! Both networks judge before any update; b is trained first, with a's $w$, then a with b's.
 //!
-//! Equations, settings and departures: docs/book/methods/rolr.md.
+//! Equations, settings and departures: docs/book/src/methods/rolr.md.
 
 pub use super::parts::refurbishing::Settings;
 use super::parts::refurbishing::{Refurbished, Refurbishing};

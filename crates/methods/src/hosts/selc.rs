@@ -4,7 +4,7 @@
 //! and $L = -\frac1B \sum_i \sum_c t_{ic} \log p(x_i)_c$. The ledger keeps $t$. A run of $E$ epochs has $a^{50/E}$ for $a$ (`span`); pilot
 //! and stages are in `hosts/stages.rs`.
 //!
-//! Equations, settings and departures: docs/book/methods/selc.md.
+//! Equations, settings and departures: docs/book/src/methods/selc.md.
 
 use super::parts::stages::{Role, Stages};
 use super::prelude::*;

@@ -4,7 +4,7 @@
 //! $\hat y_i = \arg\max_c t_{ic}$. Targets and clean probabilities stay as stage 1 left them. Plug-ins see unmixed views, in a pass of
 //! their own.
 //!
-//! Equations, settings and departures: docs/book/methods/selc-plus.md.
+//! Equations, settings and departures: docs/book/src/methods/selc-plus.md.
 
 use super::parts::stages::Role;
 use super::prelude::*;

@@ -4,7 +4,7 @@
 //! share below a cut-off ([`crate::kit::jsd`]); then the loss of [contrasted](crate::hosts::parts::ContrastSettings) methods on strong views.
 //! Samples are divided anew before each network's phase.
 //!
-//! Equations, settings and departures: docs/book/methods/unicon.md.
+//! Equations, settings and departures: docs/book/src/methods/unicon.md.
 
 use super::parts::ContrastSettings;
 use super::parts::contrast::{self, Contrasted, tap};

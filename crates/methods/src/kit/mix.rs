@@ -34,8 +34,8 @@ impl Mix {
     /// Blended samples. As many as there are partners.
     pub fn samples(&self, samples: Samples) -> Samples {
         match samples {
-            Samples::Images(images) => self.blend(images).into(),
-            Samples::Rows(rows) => self.blend(rows).into(),
+            Samples::Images(images) => Samples::Images(self.blend(images)),
+            Samples::Rows(rows) => Samples::Rows(self.blend(rows)),
         }
     }
 

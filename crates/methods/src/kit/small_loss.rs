@@ -33,8 +33,8 @@ pub fn mean_of(losses: Tensor<1>, rows: &[usize]) -> Tensor<1> {
 /// Some samples of a batch, by their rows.
 pub fn pick(samples: &Samples, rows: &[usize]) -> Samples {
     match samples {
-        Samples::Images(images) => images.clone().select(0, indices(rows, &images.device())).into(),
-        Samples::Rows(values) => values.clone().select(0, indices(rows, &values.device())).into(),
+        Samples::Images(images) => samples.select(indices(rows, &images.device())),
+        Samples::Rows(values) => samples.select(indices(rows, &values.device())),
     }
 }
 

@@ -10,8 +10,8 @@ pub use tree::Tree;
 
 use crate::host::{Beliefs, Card, Host, Tap};
 use crate::{Error, Result, settings};
-use ::negscale::taxonomy::LEARNT_LARGEST;
-use ::negscale::{Reach, Settings, Taxonomy};
+use ::negscale::taxonomy::LEARNT_MAX_DISTANCE;
+use ::negscale::{PairCoverage, Settings, Taxonomy};
 use burn::tensor::Tensor;
 
 /// What a plug-in adds to the loss of a batch.
@@ -34,8 +34,8 @@ pub trait Plugin: Send {
     /// Whether it must be told the labels that the host believes.
     fn wants_beliefs(&self) -> bool;
 
-    /// What it finds to do in its class tree, once it has one.
-    fn reach(&self) -> Option<&Reach>;
+    /// Which pairs it finds in its class tree, once it has one.
+    fn pair_coverage(&self) -> Option<&PairCoverage>;
 
     /// Whether it acts while the host warms up.
     fn acts_during_warm_up(&self) -> bool;
@@ -71,17 +71,17 @@ pub const PLUGINS: &[PluginCard] = &[
     PluginCard {
         id: "no-snop",
         about: "ablation: DCSA alone",
-        preset: Some(|settings| Settings { snop: false, ..settings }),
+        preset: Some(|settings| settings.with_snop(false)),
     },
     PluginCard {
         id: "no-dcsa",
         about: "ablation: SNOP alone",
-        preset: Some(|settings| Settings { dcsa: false, ..settings }),
+        preset: Some(|settings| settings.with_dcsa(false)),
     },
     PluginCard {
         id: "random-pairs",
         about: "ablation: unrelated pairs drawn at random",
-        preset: Some(|settings| Settings { pairs: ::negscale::PairSource::Random, ..settings }),
+        preset: Some(|settings| settings.with_pairs(::negscale::PairSource::Random)),
     },
 ];
 
@@ -114,31 +114,31 @@ impl PluginCard {
         Ok(self.preset.map(|preset| preset(settings)))
     }
 
-    /// What it will find to do in a class tree, if that is there already. A plug-in that is asked for and could never act is
+    /// Which pairs it will find in a class tree, if that is there already. A plug-in that is asked for and could never act is
     /// refused; one whose weights are 0 is not.
-    pub fn reach(&self, table: &toml::Table, tree: &Tree) -> Result<Option<Reach>> {
+    pub fn pair_coverage(&self, table: &toml::Table, tree: &Tree) -> Result<Option<PairCoverage>> {
         let Some(settings) = self.settings(table)? else { return Ok(None) };
         let nothing = |why: &str| {
             let problem = format!("it would have nothing to do. {why}; or set plugin = \"none\"");
             Error::Settings { place: format!("of plug-in `{}`", self.id), problem }
         };
         let Some(tree) = tree.taxonomy() else {
-            if settings.eta_max >= LEARNT_LARGEST {
+            if settings.eta_max >= LEARNT_MAX_DISTANCE {
                 return Err(nothing(&format!(
-                    "No class pair of a learnt tree is further apart than {LEARNT_LARGEST} and negscale.eta_max = {}, \
-                     so none is unrelated; choose eta_max below {LEARNT_LARGEST}",
+                    "No class pair of a learnt tree is further apart than {LEARNT_MAX_DISTANCE} and negscale.eta_max = {}, \
+                     so none is unrelated; choose eta_max below {LEARNT_MAX_DISTANCE}",
                     settings.eta_max
                 )));
             }
             return Ok(None);
         };
-        let reach = Reach::of(&settings, tree)?;
-        if reach.is_idle() && !reach.acts() {
-            let Reach { pairs, .. } = &reach;
-            let why = format!("Class tree `{}`: {reach}. {}", pairs.tree, reach.warnings().join(". "));
+        let coverage = PairCoverage::of(&settings, tree)?;
+        if coverage.lacks_pairs() && !coverage.is_active() {
+            let PairCoverage { pairs, .. } = &coverage;
+            let why = format!("Class tree `{}`: {coverage}. {}", pairs.tree, coverage.warnings().join(". "));
             return Err(nothing(&why));
         }
-        Ok(Some(reach))
+        Ok(Some(coverage))
     }
 }
 

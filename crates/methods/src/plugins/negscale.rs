@@ -3,22 +3,30 @@
 use super::{Added, Plugin};
 use crate::host::Tap;
 use crate::{Error, Result};
-use negscale::burn::confidence;
-use negscale::{ClassMeans, Evaluation, NegScale, Reach, Settings, Targets, Taxonomy, TermState, Workspace};
-use negscale_kernels::outside;
+use negscale::burn::{Adapter, Loss, confidence};
+use negscale::{BatchLabels, ClassMeans, NegScale, PairCoverage, Settings, Targets, Taxonomy, TermState};
 
 /// The plug-in, at rest until it has a class tree.
 pub(super) struct Attached {
     settings: Settings,
     plugin: Option<NegScale>,
-    reach: Option<Reach>,
+    coverage: Option<PairCoverage>,
     /// One for each network: running class means of two have nothing in common.
-    workspaces: Vec<Workspace<f32>>,
+    adapters: Vec<Adapter>,
 }
 
 impl Attached {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, plugin: None, reach: None, workspaces: Vec::new() }
+        Self { settings, plugin: None, coverage: None, adapters: Vec::new() }
+    }
+
+    /// The adapter of a network, once there is a class tree.
+    fn adapter(&mut self, net: usize) -> Option<&mut Adapter> {
+        let plugin = self.plugin.as_ref()?;
+        if self.adapters.len() <= net {
+            self.adapters.resize_with(net + 1, || Adapter::new(plugin.clone()));
+        }
+        self.adapters.get_mut(net)
     }
 }
 
@@ -26,44 +34,31 @@ fn to_index(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
 }
 
-/// The workspace of a network.
-fn of(workspaces: &mut Vec<Workspace<f32>>, net: usize) -> &mut Workspace<f32> {
-    if workspaces.len() <= net {
-        workspaces.resize_with(net + 1, Workspace::new);
-    }
-    &mut workspaces[net]
-}
-
 impl Plugin for Attached {
     fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>> {
-        let Some(plugin) = &self.plugin else { return Ok(None) };
-        let (labels, believed) = (to_index(&tap.given), tap.believed.as_deref().map(to_index));
+        let Some(adapter) = self.adapter(net) else { return Ok(None) };
+        let (given, believed) = (to_index(&tap.given), tap.believed.as_deref().map(to_index));
         let confidence = confidence(tap.logits.clone())?;
-        let refurbished = believed.as_deref();
-        let handed = negscale::Tap { refurbished, batch, ..negscale::Tap::new(&labels, &confidence) };
-        let features =
-            outside::read(tap.features.clone()).map_err(|reason| negscale::Error::Device { reason })?;
-        let dim = tap.features.dims()[1];
-        let workspace = of(&mut self.workspaces, net);
-        let Evaluation { value, terms, .. } = plugin.from_features(&features, dim, &handed, workspace)?;
+        let mut labels = BatchLabels::new(&given, &confidence).with_step(batch);
+        labels.refurbished = believed.as_deref();
+        let Loss { loss, terms, .. } = adapter.loss(tap.features.clone(), &labels)?;
         if [terms.snop_state, terms.dcsa_state].iter().all(|state| *state == TermState::Off) {
             return Ok(None);
         }
-        let loss = outside::scalar(tap.features.clone(), value, workspace.take_gradient());
         let terms = vec![("snop-global", terms.global), ("snop-local", terms.local), ("dcsa", terms.dcsa)];
         Ok(Some(Added { loss, terms }))
     }
 
     fn forget(&mut self) {
-        self.workspaces.clear();
+        self.adapters.clear();
     }
 
     fn wants_beliefs(&self) -> bool {
         self.settings.targets == Targets::Refurbished
     }
 
-    fn reach(&self) -> Option<&Reach> {
-        self.reach.as_ref()
+    fn pair_coverage(&self) -> Option<&PairCoverage> {
+        self.coverage.as_ref()
     }
 
     fn acts_during_warm_up(&self) -> bool {
@@ -76,27 +71,28 @@ impl Plugin for Attached {
 
     fn set_tree(&mut self, tree: &Taxonomy) -> Result<()> {
         self.plugin = Some(NegScale::new(tree, self.settings.clone())?);
-        self.reach = Some(Reach::of(&self.settings, tree)?);
-        self.workspaces.clear();
+        self.coverage = Some(PairCoverage::of(&self.settings, tree)?);
+        self.adapters.clear();
         Ok(())
     }
 
     fn state(&self) -> Result<String> {
-        let means: Vec<&ClassMeans> = self.workspaces.iter().map(Workspace::class_means).collect();
-        serde_json::to_string(&means).map_err(|error| damaged(&error))
+        let means: Vec<&ClassMeans> = self.adapters.iter().map(Adapter::class_means).collect();
+        serde_json::to_string(&means).map_err(damaged)
     }
 
     fn restore(&mut self, state: &str) -> Result<()> {
-        let means: Vec<ClassMeans> = serde_json::from_str(state).map_err(|error| damaged(&error))?;
+        let means: Vec<ClassMeans> = serde_json::from_str(state).map_err(damaged)?;
         for (net, means) in means.into_iter().enumerate() {
-            of(&mut self.workspaces, net).restore_class_means(means);
+            let adapter = self.adapter(net).ok_or_else(|| damaged("class means without a class tree"))?;
+            adapter.restore_class_means(means);
         }
         Ok(())
     }
 }
 
-fn damaged(error: &serde_json::Error) -> Error {
-    Error::Checkpoint { origin: "of the plug-in".into(), problem: error.to_string() }
+fn damaged(problem: impl std::fmt::Display) -> Error {
+    Error::Checkpoint { origin: "of the plug-in".into(), problem: problem.to_string() }
 }
 
 #[cfg(test)]
@@ -114,7 +110,7 @@ mod tests {
 
     #[test]
     fn class_means_of_one_network_know_nothing_of_another() {
-        let settings = Settings { centre: negscale::Centre::ClassBalanced, ..Settings::default() };
+        let settings = Settings::default().with_centre(negscale::Centre::ClassBalanced);
         let tree = Taxonomy::builtin("cifar10").unwrap();
         let terms = |steps: &[(usize, f32)]| {
             let mut plugin = Attached::new(settings.clone());

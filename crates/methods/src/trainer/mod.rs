@@ -48,7 +48,7 @@ use crate::plugins::{self, Plugin};
 use crate::{Error, Result};
 use burn::module::Module;
 use burn::tensor::Device;
-use negscale::{Reach, Taxonomy};
+use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::Ledger;
 use negscale_audit::{Latent, NoiseEstimate, Verdict};
 use negscale_nets::model::{Model, Preparation};
@@ -160,7 +160,7 @@ impl Trainer {
         };
         let host = (card.build)(&settings.host_settings, &facts)?;
         let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
-        plugins::card(&settings.plugin)?.reach(&settings.plugin_settings, &tree)?;
+        plugins::card(&settings.plugin)?.pair_coverage(&settings.plugin_settings, &tree)?;
         if let Some(problem) = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host)) {
             return Err(Error::Settings { place: format!("of plug-in `{}`", settings.plugin), problem });
         }
@@ -169,9 +169,12 @@ impl Trainer {
         }
         let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
         let networks = Networks::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
-        let held_out = held_out.map(shown).transpose()?;
+        // One set of threads reads for the whole run.
+        let beside = |set| Ok::<_, Error>(shown(set)?.with_threads_of(&train));
+        let probe = probe.map(|probe| probe.with_threads_of(&train));
+        let held_out = held_out.map(beside).transpose()?;
         let tests = test.into_iter().chain(second_test);
-        let tests = tests.map(|test| shown(task::all(test))).collect::<Result<Vec<_>>>()?;
+        let tests = tests.map(|test| beside(task::all(test))).collect::<Result<Vec<_>>>()?;
         Ok(Self {
             card,
             classes,
@@ -229,8 +232,8 @@ impl Trainer {
     }
 
     /// What the plug-in finds to do in the class tree, if there are both by now.
-    pub fn reach(&self) -> Option<&Reach> {
-        self.plugin.as_ref()?.reach()
+    pub fn pair_coverage(&self) -> Option<&PairCoverage> {
+        self.plugin.as_ref()?.pair_coverage()
     }
 
     /// How many true labels the method was handed: none but for those that cannot do without.

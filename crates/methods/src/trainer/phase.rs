@@ -26,10 +26,9 @@ impl Trainer {
                 trains: phase.trains.clone(),
                 step: loaded.number,
                 steps,
-                labelled: to_part(&loaded, &shape, &device),
-                unlabelled: loaded.unlabelled().map(|part| to_part(part, &shape, &device)),
+                labelled: to_part(loaded.labelled, &shape, &device),
+                unlabelled: loaded.unlabelled.map(|part| to_part(part, &shape, &device)),
             };
-            drop(loaded);
             self.step(&batch, plan)?;
             self.position.batch += 1;
             watch(Progress {

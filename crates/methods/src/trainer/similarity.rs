@@ -129,6 +129,12 @@ impl Probe {
         Ok(Some(Self { shown, steps: settings.probe_steps, device, thresholds, kept: None }))
     }
 
+    /// Read by the threads of another set.
+    pub fn with_threads_of(mut self, other: &Shown) -> Self {
+        self.shown = self.shown.with_threads_of(other);
+        self
+    }
+
     /// Whether the next step is to be looked at.
     pub fn wants(&self, changes: &Changes) -> bool {
         changes.steps < self.steps

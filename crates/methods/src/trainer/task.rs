@@ -80,6 +80,12 @@ impl Shown {
         })
     }
 
+    /// Read by the threads of another set.
+    pub fn with_threads_of(mut self, other: &Shown) -> Self {
+        self.loader = self.loader.with_threads_of(&other.loader);
+        self
+    }
+
     pub fn len(&self) -> usize {
         self.given.len()
     }

@@ -2,11 +2,12 @@
 
 use crate::host;
 use burn::tensor::Device;
-use negscale_data::loader::Part;
+use negscale_data::loader::BatchPart;
 use negscale_nets::to_samples;
 
 /// A part of a batch on a device.
-pub(super) fn to_part(part: &Part, shape: &[usize], device: &Device) -> host::Part {
-    let views = part.views.iter().map(|values| to_samples(values, part.len(), shape, device));
-    host::Part { samples: part.samples.clone(), given: part.given.clone(), views: views.collect() }
+pub(super) fn to_part(part: BatchPart, shape: &[usize], device: &Device) -> host::Part {
+    let BatchPart { samples, given, views } = part;
+    let views = views.into_iter().map(|values| to_samples(values, samples.len(), shape, device)).collect();
+    host::Part { samples, given, views }
 }

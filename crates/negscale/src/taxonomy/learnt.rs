@@ -29,7 +29,7 @@ use super::names::{FreshNames, shortlist};
 use crate::{Error, Result};
 
 /// The distance of classes that share only the root, the largest in a learnt tree.
-pub const LEARNT_LARGEST: u32 = 6;
+pub const LEARNT_MAX_DISTANCE: u32 = 6;
 
 /// Merges closer in height than this count as equal and happen together or not at all, lest rounding
 /// decide between them.
@@ -38,6 +38,7 @@ const TIE: f64 = 1e-9;
 /// How many class pairs a learnt tree calls related and unrelated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LearntSettings {
     /// At most this share of the class pairs becomes related. With three classes or more at least the
     /// closest pair does, unless the share is 0 or all classes are equally close.
@@ -57,6 +58,24 @@ impl Default for LearntSettings {
 }
 
 impl LearntSettings {
+    /// The same with another [`related_share`](Self::related_share).
+    #[must_use]
+    pub fn with_related_share(self, related_share: f64) -> Self {
+        Self { related_share, ..self }
+    }
+
+    /// The same with another number of [`relatives`](Self::relatives).
+    #[must_use]
+    pub fn with_relatives(self, relatives: f64) -> Self {
+        Self { relatives, ..self }
+    }
+
+    /// The same with another [`unrelated_share`](Self::unrelated_share).
+    #[must_use]
+    pub fn with_unrelated_share(self, unrelated_share: f64) -> Self {
+        Self { unrelated_share, ..self }
+    }
+
     fn check(&self) -> Result<()> {
         for (name, value) in
             [("related_share", self.related_share), ("unrelated_share", self.unrelated_share)]

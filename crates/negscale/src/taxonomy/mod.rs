@@ -56,7 +56,7 @@ mod tsv;
 mod wordnet;
 
 pub use distance::{Distances, Relation, Thresholds};
-pub use learnt::{LEARNT_LARGEST, LearntSettings, class_means};
+pub use learnt::{LEARNT_MAX_DISTANCE, LearntSettings, class_means};
 pub use summary::Summary;
 pub use wordnet::{SeveralHypernyms, WordNetOptions};
 

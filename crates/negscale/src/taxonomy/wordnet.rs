@@ -22,6 +22,7 @@ use crate::{Error, Result};
 
 /// Which parent a synset gets when WordNet names several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum SeveralHypernyms {
     /// The one whose longest way to the root is the longest; of equals, the one listed first. This is
     /// the choice of Bertinetto et al. (2020), "Making better mistakes".
@@ -33,6 +34,7 @@ pub enum SeveralHypernyms {
 
 /// How WordNet becomes a tree.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct WordNetOptions {
     /// Which parent to take where there are several.
     pub several_hypernyms: SeveralHypernyms,
@@ -50,6 +52,26 @@ impl Default for WordNetOptions {
             contract_unary: true,
             class_names: Vec::new(),
         }
+    }
+}
+
+impl WordNetOptions {
+    /// The same with another choice among [several hypernyms](Self::several_hypernyms).
+    #[must_use]
+    pub fn with_several_hypernyms(self, several_hypernyms: SeveralHypernyms) -> Self {
+        Self { several_hypernyms, ..self }
+    }
+
+    /// The same with chains of single children [contracted](Self::contract_unary) or not.
+    #[must_use]
+    pub fn with_contract_unary(self, contract_unary: bool) -> Self {
+        Self { contract_unary, ..self }
+    }
+
+    /// The same with these [names of the classes](Self::class_names).
+    #[must_use]
+    pub fn with_class_names(self, class_names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { class_names: class_names.into_iter().map(Into::into).collect(), ..self }
     }
 }
 

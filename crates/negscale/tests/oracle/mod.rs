@@ -2,7 +2,7 @@
 //! delta. Slow on purpose; shares no code with the library but the class distances.
 #![allow(dead_code)] // every test file uses its own part
 
-use negscale::{PairLists, PairSource, Reduction, Settings, Tap, Taxonomy};
+use negscale::{BatchLabels, PairLists, PairSource, Reduction, Settings, Taxonomy};
 
 /// A batch to evaluate.
 #[derive(Debug, Clone)]
@@ -31,8 +31,8 @@ impl Batch {
         Self { features, dim, labels, confidence }
     }
 
-    pub fn tap(&self) -> Tap<'_, f64> {
-        Tap::new(&self.labels, &self.confidence)
+    pub fn given(&self) -> BatchLabels<'_, f64> {
+        BatchLabels::new(&self.labels, &self.confidence)
     }
 
     pub fn unit(&self) -> Vec<Vec<f64>> {
@@ -66,7 +66,7 @@ pub struct Values {
 /// Pairs i < j by definition.
 pub fn tree_pairs(labels: &[usize], tree: &Taxonomy, settings: &Settings) -> PairLists {
     assert_eq!(settings.pairs, PairSource::Tree);
-    let mut lists = PairLists { unrelated: vec![], related: vec![] };
+    let mut lists = PairLists::default();
     for i in 0..labels.len() {
         for j in i + 1..labels.len() {
             let d = tree.distance(labels[i], labels[j]);

@@ -66,10 +66,10 @@ fn neither_scale_nor_shift_nor_order_of_classes_changes_the_tree() {
 
 #[test]
 fn the_shares_bound_the_related_and_unrelated_pairs() {
-    let settings = LearntSettings { related_share: 0.0, unrelated_share: 1.0, ..LearntSettings::default() };
+    let settings = LearntSettings::default().with_related_share(0.0).with_unrelated_share(1.0);
     let tree = Taxonomy::learnt(&names(12), &hierarchy(), &settings).unwrap();
     assert_eq!(counts(&tree, Thresholds::default()), (0, 0, 66));
-    let settings = LearntSettings { related_share: 0.3, unrelated_share: 0.0, ..LearntSettings::default() };
+    let settings = LearntSettings::default().with_related_share(0.3).with_unrelated_share(0.0);
     let tree = Taxonomy::learnt(&names(12), &hierarchy(), &settings).unwrap();
     assert_eq!(counts(&tree, Thresholds::default()), (18, 48, 0));
 }
@@ -81,7 +81,7 @@ fn very_few_classes_work() {
     let three = learn(&[1.0, 0.1, 1.0, -0.1, -1.0, 0.0], 3).unwrap();
     assert_eq!((three.distance(0, 1), three.distance(0, 2), three.distance(1, 2)), (2, 6, 6));
     // The closest pair stays related even where that leaves fewer unrelated pairs than asked for.
-    let settings = LearntSettings { related_share: 0.1, unrelated_share: 0.9, ..LearntSettings::default() };
+    let settings = LearntSettings::default().with_related_share(0.1).with_unrelated_share(0.9);
     assert_eq!(Taxonomy::learnt(&names(3), &[1.0, 0.1, 1.0, -0.1, -1.0, 0.0], &settings).unwrap(), three);
 }
 
@@ -119,7 +119,8 @@ fn unusable_means_and_settings_are_refused() {
     complains(learn(&[], 2), &["class means", "got 0"]);
     complains(Taxonomy::learnt(NO_NAMES, &[1.0], &LearntSettings::default()), &["class means", "0 classes"]);
     for (related_share, unrelated_share) in [(-0.1, 0.5), (f64::NAN, 0.5), (0.1, 1.5), (0.6, 0.6)] {
-        let settings = LearntSettings { related_share, unrelated_share, ..LearntSettings::default() };
+        let settings =
+            LearntSettings::default().with_related_share(related_share).with_unrelated_share(unrelated_share);
         complains(Taxonomy::learnt(&names(3), &hierarchy()[..63], &settings), &["related_share"]);
     }
 }
@@ -157,7 +158,7 @@ fn many_classes_have_few_relatives_each() {
         (0..classes * 4).map(|at| ((at * at * 31 + at * 17) % 97) as f64 / 48.0 - 1.0).collect();
     let (related, _, _) = counts(&learn(&means, classes).unwrap(), Thresholds::default());
     assert!(related >= 1 && related <= 4 * classes / 2, "{related}");
-    let many = LearntSettings { relatives: 1e9, ..LearntSettings::default() };
+    let many = LearntSettings::default().with_relatives(1e9);
     let tree = Taxonomy::learnt(&names(classes), &means, &many).unwrap();
     assert!(counts(&tree, Thresholds::default()).0 > related);
 }

@@ -36,11 +36,11 @@ const ANIMAL10N: [&str; 10] = [
 ];
 
 fn raw() -> WordNetOptions {
-    WordNetOptions { contract_unary: false, ..WordNetOptions::default() }
+    WordNetOptions::default().with_contract_unary(false)
 }
 
 fn named(options: WordNetOptions) -> WordNetOptions {
-    WordNetOptions { class_names: CIFAR10_NAMES.map(str::to_owned).to_vec(), ..options }
+    options.with_class_names(CIFAR10_NAMES)
 }
 
 fn read(text: &str, synsets: &[&str], options: &WordNetOptions) -> negscale::Result<Taxonomy> {
@@ -50,7 +50,7 @@ fn read(text: &str, synsets: &[&str], options: &WordNetOptions) -> negscale::Res
 #[test]
 fn full_wordnet_on_cifar10_gives_the_published_distances_by_either_path() {
     for several_hypernyms in [SeveralHypernyms::LongestPath, SeveralHypernyms::FirstListed] {
-        let tree = read(EXCERPT, &CIFAR10, &named(WordNetOptions { several_hypernyms, ..raw() })).unwrap();
+        let tree = read(EXCERPT, &CIFAR10, &named(raw().with_several_hypernyms(several_hypernyms))).unwrap();
         assert!(tree.class_names().eq(CIFAR10_NAMES));
         assert_eq!(between(&tree, "horse", "dog"), 7);
         assert_eq!(between(&tree, "automobile", "frog"), 15);
@@ -102,7 +102,7 @@ fn of_several_hypernyms_the_longer_path_or_the_first_is_taken() {
         + &line(5, "thing", &[2, 4])
         + &line(6, "other", &[1]);
     let distance = |several_hypernyms| {
-        let options = WordNetOptions { several_hypernyms, ..raw() };
+        let options = raw().with_several_hypernyms(several_hypernyms);
         read(&text, &["5", "6"], &options).unwrap().distance(0, 1)
     };
     assert_eq!(distance(SeveralHypernyms::LongestPath), 4);
@@ -143,9 +143,9 @@ fn flaws_in_the_list_of_synsets_name_the_id_and_its_position() {
     check(&["n+2084071"], &["class 0", "not the id"]);
     check(&["n02084071", "n02121620", "02084071-n"], &["class 2", "`02084071-n`", "class 0 (`n02084071`)"]);
     check(&[], &["`test`", "empty"]);
-    let options = WordNetOptions { class_names: vec!["dog".into()], ..raw() };
+    let options = raw().with_class_names(["dog"]);
     complains(read(EXCERPT, &["n02084071", "n02121620"], &options), &["class names", "got 1", "need 2"]);
-    let options = WordNetOptions { class_names: vec!["pet".into(), "pet".into()], ..raw() };
+    let options = raw().with_class_names(["pet", "pet"]);
     complains(read(EXCERPT, &["n02084071", "n02121620"], &options), &["`pet`", "unique"]);
 }
 
@@ -193,7 +193,7 @@ proptest! {
         contract_unary in any::<bool>(),
     ) {
         let text: String = hypernyms.iter().enumerate().map(|(i, h)| line(i as u32, "w", h)).collect();
-        let options = WordNetOptions { contract_unary, ..raw() };
+        let options = raw().with_contract_unary(contract_unary);
         if let Ok(tree) = read(&text, &["0", "3"], &options) {
             prop_assert_eq!(Taxonomy::from_tsv("test", &tree.to_tsv()).unwrap(), tree);
         }

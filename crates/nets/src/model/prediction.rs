@@ -1,10 +1,11 @@
 //! Probabilities of the classes, batch by batch, in the order of the items and in bounded memory.
 
 use super::{Evaluation, Model};
-use crate::networks::{Network, Pass, Samples};
+use crate::networks::{Network, Pass};
+use crate::scan::to_samples;
 use crate::{Error, Result};
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use negscale_data::Dataset;
 use negscale_data::loader::{Batches, Loader, LoaderSettings, Order};
 
@@ -40,17 +41,8 @@ impl Predictions {
         Ok(Self { nets, device, batches, shape: loader.item_shape(), first: 0 })
     }
 
-    fn rows(&self, items: usize, values: &[f32]) -> Result<Vec<f32>> {
-        let samples = match *self.shape.as_slice() {
-            [channels, height, width] => {
-                let data = TensorData::new(values.to_vec(), [items, channels, height, width]);
-                Samples::Images(Tensor::from_data(data, &self.device))
-            }
-            _ => {
-                let data = TensorData::new(values.to_vec(), [items, values.len() / items.max(1)]);
-                Samples::Rows(Tensor::from_data(data, &self.device))
-            }
-        };
+    fn rows(&self, items: usize, values: Vec<f32>) -> Result<Vec<f32>> {
+        let samples = to_samples(values, items, &self.shape, &self.device);
         let mut sum: Option<Tensor<2>> = None;
         for net in &self.nets {
             let logits = net.forward(samples.clone(), &Pass::evaluate())?.logits;
@@ -93,8 +85,8 @@ impl Iterator for Predictions {
             return None;
         }
         let made = match self.batches.next()? {
-            Ok(batch) => {
-                let [view] = batch.views.as_slice() else { unreachable!("items are shown in one view") };
+            Ok(mut batch) => {
+                let view = batch.views.swap_remove(0);
                 self.rows(batch.len(), view).map(|rows| (batch.len(), rows))
             }
             Err(error) => Err(error.into()),

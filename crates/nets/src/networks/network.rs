@@ -29,15 +29,16 @@ pub struct Output {
 /// A batch of samples.
 #[derive(Debug, Clone)]
 pub enum Samples {
-    /// Images, `[batch, channels, rows, columns]`.
+    /// Images with their channels last, `[batch, rows, columns, channels]`: as the loader gives them and the kernels read them.
     Images(Tensor<4>),
     /// Rows, `[batch, values]`.
     Rows(Tensor<2>),
 }
 
+/// Images with their channels first, `[batch, channels, rows, columns]`, as PyTorch and burn have them.
 impl From<Tensor<4>> for Samples {
     fn from(images: Tensor<4>) -> Self {
-        Self::Images(images)
+        Self::Images(images.permute([0, 2, 3, 1]))
     }
 }
 
@@ -60,7 +61,11 @@ impl Samples {
                 Self::Rows(batch) => rows.push(batch),
             }
         }
-        if images.is_empty() { Tensor::cat(rows, 0).into() } else { Tensor::cat(images, 0).into() }
+        if images.is_empty() {
+            Self::Rows(Tensor::cat(rows, 0))
+        } else {
+            Self::Images(Tensor::cat(images, 0))
+        }
     }
 
     /// Some of the samples, in this order.
@@ -69,8 +74,8 @@ impl Samples {
     /// If there is no such sample.
     pub fn select(&self, places: Tensor<1, Int>) -> Self {
         match self {
-            Self::Images(images) => images.clone().select(0, places).into(),
-            Self::Rows(rows) => rows.clone().select(0, places).into(),
+            Self::Images(images) => Self::Images(images.clone().select(0, places)),
+            Self::Rows(rows) => Self::Rows(rows.clone().select(0, places)),
         }
     }
 }
@@ -214,7 +219,7 @@ impl Network {
         let samples = samples.into();
         let input = match &samples {
             Samples::Images(images) => {
-                let [_, channels, height, width] = images.dims();
+                let [_, height, width, channels] = images.dims();
                 Input::Image { channels, height, width }
             }
             Samples::Rows(rows) => Input::Features(rows.dims()[1]),
@@ -224,7 +229,7 @@ impl Network {
         }
         let run = &mut Tensors { pass };
         let features = match (samples, &self.body) {
-            (Samples::Images(images), body) => body.features(run, images.permute([0, 2, 3, 1])),
+            (Samples::Images(images), body) => body.features(run, images),
             (Samples::Rows(rows), Body::Mlp(net)) => net.features(run, rows),
             (Samples::Rows(_), _) => return Err(self.spec.misfit(NO_ROWS.into())),
         };

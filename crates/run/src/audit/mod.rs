@@ -1,8 +1,10 @@
 //! An audit: a training run that leaves, beside the usual files, `audit.json` (figures) and `corrected.csv` (labels to train on).
 
+mod embeddings;
 mod figures;
 mod words;
 
+pub use embeddings::audit_embeddings;
 pub use words::check as describe_check;
 
 use crate::folder::write;

@@ -63,6 +63,16 @@ impl Layers {
         self.with_text(&path.display().to_string(), &text)
     }
 
+    /// Layers for a dataset that is in memory already: no data is named, and no noise is laid over its labels.
+    pub fn in_memory() -> Result<Self> {
+        Self::new().over_in_memory()
+    }
+
+    /// These layers, for a dataset that is in memory already.
+    pub(crate) fn over_in_memory(self) -> Result<Self> {
+        self.with_text("data in memory", "data = \"in-memory\"\nnoise = \"none\"")
+    }
+
     /// With the text of a recipe over the files before; `place` is what errors call it.
     pub fn with_text(self, place: &str, text: &str) -> Result<Self> {
         self.with_table(place, parse(place, text)?)

@@ -42,7 +42,7 @@ pub use layers::Layers;
 pub use matrix::{Cell, expand};
 pub use value::Expected;
 
-use negscale::Reach;
+use negscale::PairCoverage;
 use negscale_methods::trainer::TrainSettings;
 use negscale_methods::{Result, plugins};
 
@@ -82,12 +82,12 @@ pub struct Recipe {
 impl Recipe {
     /// What the plug-in will find to do in the class tree of data with these classes; unknown without a plug-in, or while the tree
     /// has yet to grow. A plug-in that could never act is an error.
-    pub fn reach(&self, classes: &[String]) -> Result<Option<Reach>> {
+    pub fn pair_coverage(&self, classes: &[String]) -> Result<Option<PairCoverage>> {
         let card = plugins::card(&self.train.plugin)?;
         if !card.attaches() {
             return Ok(None);
         }
-        card.reach(&self.train.plugin_settings, &self.data.tree_for(classes)?)
+        card.pair_coverage(&self.train.plugin_settings, &self.data.tree_for(classes)?)
     }
 
     /// The run to compare with, if there is one: the baseline alone, with its own settings, on the same data with the same

@@ -1,0 +1,126 @@
+//! Parquet with pictures, as Hugging Face stores image sets: a column `image` of {bytes, path}, of bytes, or of paths; a label;
+//! class names in the schema's metadata; several shards (`train-00000-of-00002.parquet`, `test-...`). Or with features, in lists or
+//! in columns of numbers ([`super::vectors`]).
+//!
+//! # Hostile files
+//! The files are mapped, so lengths are checked against what is there. More rows than bytes are refused: every picture has at
+//! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
+//! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
+
+mod pictures;
+mod shard;
+
+pub(super) use shard::{Shard, guard};
+
+use super::columns::Layout;
+use super::header::TRUTH;
+use super::identified::identified;
+use super::labels::Column;
+use super::metadata::Fence;
+use super::{LabelledItems, OwnOptions, vectors};
+use crate::block::Block;
+use crate::{Error, Items, Result};
+use bytes::Bytes;
+use pictures::pictures;
+use std::path::{Path, PathBuf};
+
+/// Opens shards as one part. Labels may be missing if they are `beside`.
+pub(super) fn open(paths: &[PathBuf], beside: bool, options: &OwnOptions) -> Result<LabelledItems> {
+    part(map(paths)?, beside, options)
+}
+
+/// Opens the items of shards, labelled or not.
+pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<(Items, Vec<String>)> {
+    let shards = map(paths)?;
+    let labels = shards.iter().map(|shard| shard.label(true, options)).collect::<Result<Vec<_>>>()?;
+    items(shards, &labels, options)
+}
+
+fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
+    let mut shards = Vec::new();
+    for path in paths {
+        let mut shard = Shard::new(path, Bytes::from_owner(Block::map(path)?))?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        shard.fence = Some(Fence::new(folder)?);
+        shards.push(shard);
+    }
+    Ok(shards)
+}
+
+/// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
+pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<usize> {
+    let part = part(vec![Shard::new(path, bytes.into())?], false, options)?;
+    if let Items::Images(store) = &part.items {
+        for index in 0..store.len() {
+            store.bytes(index)?;
+        }
+    }
+    Ok(part.items.len())
+}
+
+fn part(shards: Vec<Shard>, beside: bool, options: &OwnOptions) -> Result<LabelledItems> {
+    let (mut given, mut truth, mut names) = (Column::new(true), None, None);
+    let mut labels = Vec::with_capacity(shards.len());
+    for (at, shard) in shards.iter().enumerate() {
+        let label = shard.label(beside, options)?;
+        if let Some(label) = &label {
+            if at == 0 {
+                names = shard.class_names(label)?;
+            }
+            shard.labels(label, &mut given)?;
+        }
+        labels.push(label);
+        let truth_column = match &options.truth_column {
+            // Perhaps the labels file has it.
+            Some(name) if beside && shard.column(name).is_none() => None,
+            Some(name) => Some(shard.choose(Some(name), &[], "", "truth_column")?),
+            None => shard.column(TRUTH).map(|column| column.name().to_owned()),
+        };
+        if let Some(name) = truth_column {
+            shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
+        }
+    }
+    let (items, notes) = items(shards, &labels, options)?;
+    Ok(LabelledItems { names, notes, ..LabelledItems::new(items, given, truth) })
+}
+
+/// Pictures, or features where there are none or columns of them are asked for.
+fn items(
+    shards: Vec<Shard>,
+    labels: &[Option<String>],
+    options: &OwnOptions,
+) -> Result<(Items, Vec<String>)> {
+    let asked = options.array.is_some() || !options.feature_columns.is_empty();
+    let pictures_in = |shard: &Shard| {
+        shard.choose(options.image_column.as_deref(), &["image", "img"], "Image", "image_column")
+    };
+    let without = match shards.first() {
+        Some(_) if asked && options.image_column.is_none() => None,
+        Some(first) => match pictures_in(first) {
+            Err(error) if options.image_column.is_none() => Some(error),
+            _ => return Ok((pictures(shards, options)?, Vec::new())),
+        },
+        None => None,
+    };
+    let mut chosen = Vec::with_capacity(shards.len());
+    for (shard, label) in shards.iter().zip(labels) {
+        let truth = options.truth_column.as_deref().filter(|name| shard.column(name).is_some());
+        let layout = Layout { label: label.as_deref(), truth, unlabelled: true, ..options.layout() };
+        chosen.extend(vectors::choose(shard, layout, options.array.as_deref())?);
+    }
+    if chosen.len() < shards.len() {
+        // Neither pictures nor numbers.
+        let path = shards.first().map_or(Path::new(""), Shard::path);
+        return Err(without.unwrap_or_else(|| Error::format(path, None, "no column of numbers in it")));
+    }
+    let array = vectors::read(&shards, &chosen, options.scratch.as_deref())?.into_features()?;
+    let mut ids = Column::new(false);
+    for (shard, chosen) in shards.iter().zip(&chosen) {
+        if let Some(id) = &chosen.id {
+            shard.labels(id, &mut ids)?;
+        }
+    }
+    let ids = (!ids.is_empty()).then(|| ids.words().map(str::to_owned).collect());
+    let notes = chosen.into_iter().next().map_or(Vec::new(), |chosen| chosen.notes);
+    Ok((identified(array, ids), notes))
+}
