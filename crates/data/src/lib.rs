@@ -28,6 +28,8 @@ pub mod npy;
 mod open;
 pub mod own;
 pub mod readable;
+#[cfg(test)]
+mod real_data;
 pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};

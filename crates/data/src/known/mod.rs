@@ -17,6 +17,8 @@ pub mod webvision;
 pub use cifar_n::{HumanColumns, HumanLabels};
 pub use embedded::embedded;
 
+#[cfg(test)]
+use crate::real_data::real;
 use crate::{Dataset, Error, ImageStore, Items, Result, Splits};
 use negscale_records::did_you_mean;
 use std::path::{Path, PathBuf};
@@ -226,17 +228,6 @@ fn dataset(
     given: Vec<u32>,
 ) -> Result<Dataset> {
     Dataset::new(name, classes, Items::Images(Arc::new(store)), given, None)
-}
-
-/// A file of the real data in the folders of `NEGSCALE_DATA`; says so where it is absent.
-#[cfg(test)]
-fn real(file: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("NEGSCALE_DATA").unwrap_or_default();
-    let found = std::env::split_paths(&folders).map(|folder| folder.join(file)).find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: {file} is in no folder of NEGSCALE_DATA");
-    }
-    found
 }
 
 #[cfg(test)]

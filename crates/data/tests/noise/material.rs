@@ -90,15 +90,10 @@ pub fn refused(spec: &str, dataset: &Dataset) -> String {
     apply(&spec.parse().unwrap(), dataset, 1, &NoiseContext::default()).unwrap_err().to_string()
 }
 
-/// A folder or file of the real data, or a word that the test is skipped.
-pub fn real(name: &str) -> Option<PathBuf> {
-    let folders = NoiseContext::from_environment().folders;
-    let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
-    if found.is_none() {
-        eprintln!("skipped: no {name} in the folders of NEGSCALE_DATA");
-    }
-    found
-}
+#[path = "../../src/real_data.rs"]
+mod real_data;
+
+pub(crate) use real_data::real;
 
 /// The numbers of a .npy file, whose header has 128 bytes.
 pub fn npy_bytes(path: PathBuf) -> Vec<u8> {
