@@ -1,23 +1,65 @@
-//! The book has a page for every training method, and none is older than the method's card.
+//! The book has a page for every training method, and none is older than the method's card. What it repeats of the cards (the list of
+//! methods, the contents, the line of facts on each page) is written from them by
+//! `NEGSCALE_UPDATE=1 cargo test --release --workspace --test book`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use negscale_methods::host::{Card, Provenance};
 use negscale_methods::hosts::METHODS;
 use std::path::{Path, PathBuf};
 
+const UPDATE: &str = "NEGSCALE_UPDATE=1 cargo test --release --workspace --test book";
+
+/// The folder of the book's pages.
+fn book() -> PathBuf {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book");
+    let pages = book.join("src");
+    if pages.is_dir() { pages } else { book }
+}
+
 fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/src/methods").join(name)
+    book().join("methods").join(name)
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn page(name: &str) -> String {
-    let path = path(name);
-    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    read(&path(name))
+}
+
+/// Fails if a file is not as the cards have it; where an update is asked for, writes it instead.
+fn hold(path: &Path, wanted: &str) {
+    if read(path) == wanted {
+        return;
+    }
+    let name = path.file_name().unwrap().display();
+    assert!(std::env::var_os("NEGSCALE_UPDATE").is_some(), "{name} is older than the cards: run {UPDATE}");
+    std::fs::write(path, wanted).unwrap();
+}
+
+/// A text in which the lines after `mark` that begin with `prefix` are these.
+fn with_lines(text: &str, mark: &str, prefix: &str, lines: &[String]) -> String {
+    let (before, after) = text.split_once(mark).unwrap_or_else(|| panic!("no line `{}`", mark.trim()));
+    let rest: Vec<&str> = after.split_inclusive('\n').skip_while(|line| line.starts_with(prefix)).collect();
+    format!("{before}{mark}{}{}", lines.concat(), rest.concat())
+}
+
+fn source(card: &Card) -> &'static str {
+    match card.provenance {
+        Provenance::Standard => "textbook",
+        Provenance::Paper => "paper",
+        Provenance::PaperAndCode => "paper and code",
+        Provenance::Code => "code",
+        Provenance::Reconstruction => "reconstruction",
+    }
 }
 
 /// What a page says of a card, in one line below its title.
 fn facts(card: &Card) -> String {
     let provenance = match card.provenance {
         Provenance::Standard => "textbook",
+        Provenance::Paper => "from the paper",
         Provenance::PaperAndCode => "from the paper and its authors' code",
         Provenance::Code => "from its authors' code",
         Provenance::Reconstruction => "a reconstruction",
@@ -29,6 +71,14 @@ fn facts(card: &Card) -> String {
         "`host = \"{}\"`: {paper}{provenance}; {networks}; forward passes per sample and epoch: {cost}.",
         card.id
     )
+}
+
+/// The title of a method's page, without what explains it.
+fn title(card: &Card) -> String {
+    let own = page(&format!("{}.md", card.id));
+    let first = own.lines().next().and_then(|line| line.strip_prefix("# "));
+    let title = first.unwrap_or_else(|| panic!("{}.md begins without a title, `# NAME`", card.id));
+    title.split(": ").next().unwrap_or(title).to_owned()
 }
 
 /// The second cell of the row of a table whose first cell is the name of this setting.
@@ -66,10 +116,11 @@ fn links(text: &str) -> Vec<String> {
 fn every_method_has_a_page_with_the_facts_of_its_card_and_all_settings_as_they_are() {
     let mut stale = Vec::new();
     for card in METHODS {
-        let own = page(&format!("{}.md", card.id));
-        if !own.contains(&facts(card)) {
-            stale.push(format!("{}.md misses this line: {}", card.id, facts(card)));
-        }
+        let path = path(&format!("{}.md", card.id));
+        let own = read(&path);
+        let (first, _) = own.split_once("\n\n").expect("a title, and an empty line below it");
+        let line = format!("{}\n", facts(card));
+        hold(&path, &with_lines(&own, &format!("{first}\n\n"), "`host = ", &[line]));
         let linked: Vec<String> = links(&own).iter().map(|link| page(link)).collect();
         for (key, value) in (card.settings)() {
             // Its own table first; settings shared with another method may be on that one's page.
@@ -89,20 +140,30 @@ fn every_method_has_a_page_with_the_facts_of_its_card_and_all_settings_as_they_a
 
 #[test]
 fn the_list_of_methods_in_the_book_is_that_of_the_program() {
-    let mut wanted =
-        String::from("| method | idea | paper | networks | forward passes per sample and epoch |\n");
-    wanted.push_str("|---|---|---|---:|---|\n");
+    let mut lines = vec![
+        "| method | idea | paper | made from | networks | forward passes per sample and epoch |\n".to_owned(),
+        "|---|---|---|---|---:|---|\n".to_owned(),
+    ];
     for card in METHODS {
-        let Card { id, about, paper, nets, cost, .. } = card;
-        let mark = if card.provenance == Provenance::Reconstruction { " (a reconstruction)" } else { "" };
+        let (Card { id, about, paper, nets, cost, .. }, source) = (card, source(card));
         let told = if card.wants_truth().is_some() { " (is told true labels)" } else { "" };
-        wanted
-            .push_str(&format!("| [`{id}`]({id}.md) | {about}{told} | {paper}{mark} | {nets} | {cost} |\n"));
+        lines.push(format!("| [`{id}`]({id}.md) | {about}{told} | {paper} | {source} | {nets} | {cost} |\n"));
     }
-    assert!(
-        page("README.md").contains(&wanted),
-        "docs/book/src/methods/README.md must have this table:\n\n{wanted}"
-    );
+    let path = path("README.md");
+    let mark = format!("<!-- The table is written by {UPDATE} -->\n");
+    hold(&path, &with_lines(&read(&path), &mark, "|", &lines));
+}
+
+#[test]
+fn the_contents_of_the_book_name_every_method() {
+    let path = book().join("SUMMARY.md");
+    if !path.exists() {
+        return; // pages without a book around them
+    }
+    let line = |card: &&Card| format!("  - [{}](methods/{}.md)\n", title(card), card.id);
+    let lines: Vec<String> = METHODS.iter().map(line).collect();
+    let mark = "- [Training methods](methods/README.md)\n";
+    hold(&path, &with_lines(&read(&path), mark, "  - [", &lines));
 }
 
 #[test]
@@ -114,4 +175,6 @@ fn the_checks_see_stale_pages() {
     assert!(says(default_in(text, "delta").unwrap(), &(1.0 / 30.0).into()));
     assert!(default_in(text, "missing").is_none());
     assert_eq!(links("see [SELC](selc.md#steps) and [x](../y.md)"), ["selc.md"]);
+    let old = "before\nmark\n| 1 |\n| 2 |\nafter\n| 3 |\n";
+    assert_eq!(with_lines(old, "mark\n", "|", &["| 4 |\n".into()]), "before\nmark\n| 4 |\nafter\n| 3 |\n");
 }

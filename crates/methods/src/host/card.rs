@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 pub enum Provenance {
     /// Textbook knowledge.
     Standard,
+    /// The paper alone: its authors' code was not at hand.
+    Paper,
     /// The paper and its authors' code.
     PaperAndCode,
     /// Its authors' code alone: the paper's text was not at hand.

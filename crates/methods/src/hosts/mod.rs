@@ -22,6 +22,7 @@ macro_rules! methods {
 
 methods![
     cross_entropy,
+    gce,
     co_teaching,
     jocor,
     co_learning,
