@@ -85,7 +85,8 @@ impl Gce {
 
     /// Decides anew who is kept.
     fn prune(&mut self, context: &mut HostContext) -> Result<()> {
-        let (scan, k, given) = (context.scan(0, View::Plain)?, self.settings.k as f32, context.ledger.given());
+        let (scan, k, given) =
+            (context.scan(0, View::Plain)?, self.settings.k as f32, context.ledger.given());
         let own: Vec<f32> = scan.losses(given).iter().map(|loss| (-loss).exp()).collect();
         let mut is_believed = vec![false; context.ledger.classes()];
         for (&p, &label) in own.iter().zip(given) {
@@ -95,7 +96,7 @@ impl Gce {
         let keep = |(&p, &label): (&f32, &u32)| f32::from(p > k || !is_believed[label as usize]);
         self.kept = own.iter().zip(given).map(keep).collect();
         let clean: Vec<f32> = own.iter().map(|&p| p / (p + k)).collect();
-        Ok(context.ledger.set_clean(ledger::Samples::All, &clean)?)
+        Ok(context.ledger.set_clean(ledger::SampleIndices::All, &clean)?)
     }
 }
 
