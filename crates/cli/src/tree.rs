@@ -1,11 +1,11 @@
 //! `negscale tree`: shows, converts and draws a class tree.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use negscale::Taxonomy;
-use negscale::taxonomy::{Thresholds, WordNetOptions};
-use std::fs::{self, File};
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use negscale::taxonomy::Thresholds;
+use negscale_run::load_tree;
+use std::fs;
+use std::path::PathBuf;
 
 /// Show a class tree: which classes are related, which are not.
 ///
@@ -43,7 +43,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
         return Ok(());
     };
-    let tree = load(name, arguments.wordnet.as_deref())?;
+    let tree = load_tree(name, arguments.wordnet.as_deref())?;
     say_part!("{}", tree.summary(Thresholds::new(arguments.eta_min, arguments.eta_max)?));
     if arguments.distances {
         print_distances(&tree)?;
@@ -57,42 +57,6 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A tree by its name or file.
-pub(crate) fn load(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
-    let path = Path::new(name);
-    if let Some(list) = synsets {
-        let ids = fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;
-        let ids: Vec<&str> = ids.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let nouns = File::open(path).with_context(|| format!("cannot read {name}"))?;
-        return Ok(Taxonomy::from_wordnet(
-            "wordnet",
-            BufReader::new(nouns),
-            &ids,
-            &WordNetOptions::default(),
-        )?);
-    }
-    if !path.exists() {
-        if name.contains(['/', '\\', '.']) {
-            bail!(
-                "there is no file `{name}`, and no built-in tree of that name; `negscale tree` lists the built-in ones"
-            );
-        }
-        return Ok(Taxonomy::builtin(name)?);
-    }
-    if path.is_dir() {
-        bail!("{name} is a folder; give a built-in name, a .tsv table or a text file");
-    }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
-    let stem = path.file_stem().map_or(name.into(), |stem| stem.to_string_lossy());
-    // A table has tabs inside its lines; indentation has them only in front.
-    let table = text.lines().any(|line| !line.starts_with('#') && line.trim().contains('\t'));
-    Ok(if table {
-        Taxonomy::from_tsv(&stem, &text)?
-    } else {
-        Taxonomy::from_indented(&stem, &text, &[""; 0])?
-    })
 }
 
 fn print_distances(tree: &Taxonomy) -> Result<()> {

@@ -27,6 +27,9 @@ pub enum Error {
     /// Something of reports or of what earlier runs left.
     #[error(transparent)]
     Report(#[from] negscale_report::Error),
+    /// Something of features or labels whose similarity is measured.
+    #[error(transparent)]
+    Similarity(#[from] negscale_similarity::Error),
     /// Something of the class tree or the plug-in.
     #[error(transparent)]
     NegScale(#[from] negscale::Error),

@@ -6,9 +6,12 @@
 //! | [`train()`], [`audit()`](audit::audit) | a run or an audit: trains, resumes, writes its files |
 //! | [`Watch`], [`Stop`] | callbacks during a run, and how to stop it |
 //! | [`folder`] | a run's folder |
+//! | [`analysis`] | the similarity of all pairs of samples of a run |
 //! | [`sweep`] | many runs of one recipe: planning, progress, tables |
 
+pub mod analysis;
 pub mod audit;
+mod class_tree;
 pub mod clock;
 pub mod csv_rows;
 mod error;
@@ -24,6 +27,7 @@ mod table;
 mod training;
 mod watch;
 
+pub use class_tree::load_tree;
 pub use error::{Error, Result};
 pub use material::Material;
 pub use stop::Stop;

@@ -1,30 +1,30 @@
 //! Run folders: settings, data, noise, model, and what was recorded while training.
 
-use super::{Arguments, Matter, View, grow};
-use crate::source::Split;
-use crate::tree;
-use anyhow::{Context, Result, bail};
+use super::{AnalysisOptions, Matter, Split, View, grow};
+use crate::error::bail;
+use crate::recipe::{Layers, Recipe};
+use crate::{Material, Result, load_tree};
+use anyhow::Context;
 use burn::tensor::Device;
 use negscale::{Settings, Taxonomy};
 use negscale_data::Dataset;
 use negscale_methods::trainer::Tree;
 use negscale_nets::model::Model;
 use negscale_report::read_metrics;
-use negscale_run::recipe::{Layers, Recipe};
 use negscale_similarity::{ByRelation, RELATIONS};
 use std::fs;
 use std::path::Path;
 
 /// Opens a run, and the clean run beside it.
-pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
+pub fn open(folder: &Path, clean: Option<&Path>, options: &AnalysisOptions) -> Result<Matter> {
     let layers = settings(folder)?;
     let splits =
         layers.data()?.open().with_context(|| format!("cannot open the data of {}", folder.display()))?;
     let recipe = layers.resolve_for(&splits.train)?;
     let model = Model::load(folder, &Device::flex())?;
-    let material = negscale_run::Material::prepare(&recipe, splits, model.preparation().clone())?;
+    let material = Material::prepare(&recipe, splits, model.preparation().clone())?;
     check_fingerprint(folder, &material.fingerprint)?;
-    let dataset = match arguments.split {
+    let dataset = match options.split {
         Split::Train => material.train.clone(),
         Split::Test => material.splits.test.clone().context("the data of this run has no test split")?,
         Split::SecondTest => {
@@ -32,7 +32,7 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
         }
     };
     let run = view(folder, &model, &recipe, &dataset)?;
-    let clean = match &arguments.clean {
+    let clean = match clean {
         Some(place) => {
             let theirs = settings(place)?.resolve_for(&material.splits.train)?;
             check_fingerprint(place, &material.fingerprint)?;
@@ -42,9 +42,9 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
     };
     let classes = dataset.classes().to_vec();
     let own = folder.join("tree.tsv");
-    let tree = match arguments.tree.as_deref() {
+    let tree = match options.tree.as_deref() {
         Some("learnt") => grow(&classes, &run.scan, dataset.given())?,
-        Some(name) => tree::load(name, None)?.for_classes(&classes)?,
+        Some(name) => load_tree(name, None)?.for_classes(&classes)?,
         None if own.exists() => {
             let text = fs::read_to_string(&own).with_context(|| format!("cannot read {}", own.display()))?;
             let name = match recipe.data.tree_for(&classes)? {
@@ -59,12 +59,12 @@ pub fn open(folder: &Path, arguments: &Arguments) -> Result<Matter> {
     let plugin: Settings = toml::Value::Table(recipe.train.plugin_settings.clone()).try_into()?;
     Ok(Matter {
         data: recipe.data.data.clone(),
-        split: if arguments.split == Split::Train { "train" } else { "test" },
+        split: if options.split == Split::Train { "train" } else { "test" },
         classes,
         given: dataset.given().to_vec(),
         truth: dataset.truth().map(<[u32]>::to_vec),
         tree,
-        settings: arguments.over(plugin)?,
+        settings: options.over(plugin)?,
         batch: recipe.train.batch,
         run,
         clean,
@@ -98,15 +98,13 @@ fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Res
     if model.classes() != dataset.classes() {
         bail!("{}: its model has other classes than the data", folder.display());
     }
-    let path = folder.join(negscale_run::RESULTS);
+    let path = folder.join(crate::RESULTS);
     let results = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let results: serde_json::Value = serde_json::from_str(&results)
         .with_context(|| format!("{} is damaged: train the run again", path.display()))?;
     Ok(View {
         name: folder.display().to_string(),
-        method: Some(
-            model.about().get("method").cloned().unwrap_or_else(|| negscale_run::name(recipe, None)),
-        ),
+        method: Some(model.about().get("method").cloned().unwrap_or_else(|| crate::name(recipe, None))),
         noise: Some(recipe.data.noise.to_string()),
         accuracy: results["test_last"].as_f64(),
         steps: steps(folder)?,

@@ -1,38 +1,50 @@
 //! Features and labels in files.
 
-use super::{Arguments, Matter, View, grow};
-use crate::tree;
-use anyhow::{Context, Result, anyhow, bail};
+use super::{AnalysisOptions, Matter, View, grow};
+use crate::error::bail;
+use crate::{Error, Result, load_tree};
+use anyhow::{Context, anyhow};
 use negscale::Settings;
 use negscale_data::Items;
 use negscale_data::own::label_file::{self, Asked};
 use negscale_data::own::labels::{Column, Vocabulary};
 use negscale_data::own::{OwnOptions, join, open_items};
 use negscale_nets::Scan;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-fn wrong(path: &Path) -> impl Fn(String) -> anyhow::Error {
-    move |problem| anyhow!("{}: {problem}", path.display())
+fn wrong(path: &Path) -> impl Fn(String) -> Error {
+    move |problem| anyhow!("{}: {problem}", path.display()).into()
 }
 
-/// Opens what the arguments name.
-pub fn open(arguments: &Arguments) -> Result<Matter> {
-    let (Some(features), Some(given)) = (&arguments.features, &arguments.given) else {
-        bail!("nothing to analyse: give a run's folder, or files with --features, --given and --tree");
-    };
-    let name = arguments.tree.as_deref().unwrap_or("learnt");
+/// Features and labels in files.
+#[derive(Debug, Clone, Default)]
+pub struct AnalysisFiles {
+    /// Features (.npy, .npz, .safetensors, .csv), a row for each sample.
+    pub features: PathBuf,
+    /// Labels as given.
+    pub given: PathBuf,
+    /// True labels, if known.
+    pub truth: Option<PathBuf>,
+    /// Features of a clean run, rows in the same order.
+    pub clean_features: Option<PathBuf>,
+}
+
+/// Opens the files.
+pub fn open(files: &AnalysisFiles, options: &AnalysisOptions) -> Result<Matter> {
+    let AnalysisFiles { features, given, truth, clean_features } = files;
+    let name = options.tree.as_deref().unwrap_or("learnt");
     let run = view(features)?;
-    let clean = arguments.clean_features.as_deref().map(view).transpose()?;
+    let clean = clean_features.as_deref().map(view).transpose()?;
     let rows = run.scan.features.len() / run.scan.dim.max(1);
     let read = |path: &Path| label_file::open(path, Asked::default())?.join_rows(rows);
     let join::Joined { given: column, truth: beside, .. } = read(given)?;
-    let truth = match &arguments.truth {
+    let truth = match truth {
         Some(path) => Some((read(path)?.given, path)),
         None => beside.map(|column| (column, given)),
     };
     let columns: Vec<&Column> =
         [&column].into_iter().chain(truth.as_ref().map(|(column, _)| column)).collect();
-    let tree = (name != "learnt").then(|| tree::load(name, None)).transpose()?;
+    let tree = (name != "learnt").then(|| load_tree(name, None)).transpose()?;
     let vocabulary = match &tree {
         Some(tree) => Vocabulary::named(tree.class_names().map(str::to_owned).collect()),
         None => Vocabulary::of(&columns),
@@ -52,7 +64,7 @@ pub fn open(arguments: &Arguments) -> Result<Matter> {
         given: labels,
         truth,
         tree,
-        settings: arguments.over(Settings::default())?,
+        settings: options.over(Settings::default())?,
         batch: 0,
         run,
         clean,
