@@ -106,14 +106,18 @@ fn bench_plugin_prints_one_object_per_case() {
         "8",
         "--classes",
         "10,100",
+        "--forms",
+        "closed,adapter,literal",
         "--seconds",
         "0",
     ]);
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 8);
-    for line in &lines {
-        assert!(["closed", "literal"].contains(&line["form"].as_str().unwrap()));
+    assert_eq!(lines.len(), 12);
+    // `literal` is the old name of the printed formulas.
+    let forms = ["closed", "adapter", "reference"].into_iter().cycle();
+    for (line, form) in lines.iter().zip(forms) {
+        assert_eq!(line["form"], form);
         assert!(line["ms"].as_f64().unwrap() > 0.0 && line["extra_bytes"].as_u64().unwrap() > 0, "{line}");
         assert!(line["batch"].is_u64() && line["dim"].is_u64() && line["classes"].is_u64());
     }
@@ -126,8 +130,8 @@ fn the_closed_form_needs_less_memory_than_the_printed_one() {
         let text = fine(&[&["bench", "plugin", "--json"], &case[..]].concat());
         serde_json::from_str::<serde_json::Value>(text.trim()).unwrap()["extra_bytes"].as_u64().unwrap()
     };
-    let (closed, literal) = (bytes("closed"), bytes("literal"));
-    assert!(3 * closed < literal, "{closed} {literal}");
+    let (closed, printed) = (bytes("closed"), bytes("reference"));
+    assert!(3 * closed < printed, "{closed} {printed}");
 }
 
 #[test]
@@ -143,7 +147,7 @@ fn bench_plugin_leaves_out_what_does_not_fit_and_says_so() {
         "--classes",
         "10",
         "--forms",
-        "literal",
+        "reference",
         "--max-gib",
         "0.0001",
     ]);
