@@ -18,7 +18,7 @@
 //! | $L_{global}$, $L_{local}$, $w_{ij}$, $L_{SNOP}$ | [`snop`] |
 //! | $\delta_{ij}$, $L_{DCSA}$ | [`dcsa`] |
 //! | $\lambda L_{SNOP} + \mu L_{DCSA}$ | [`NegScale`] |
-//! | the formulas as printed, for comparison | [`reference`] |
+//! | the formulas as printed, for comparison | [`mod@reference`] |
 
 #[cfg(feature = "burn")]
 pub mod burn;
