@@ -1,6 +1,6 @@
 //! Convolution of channels-last images, on slices: forward, gradient of the data, gradient of the weights.
 //!
-//! Two ways, chosen by the shape alone: [`gather`] (any window; a matrix product that reads windows where they are) and [`winograd`]
+//! Two ways, chosen by the shape alone: `gather` (any window; a matrix product that reads windows where they are) and `winograd`
 //! (3x3 windows of stride 1 with enough channels; a quarter of the multiplications). Sums over pixels and channels are taken in
 //! an order that the shape fixes, so the number of threads does not change a bit of any result.
 
