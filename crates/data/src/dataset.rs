@@ -2,10 +2,11 @@
 
 use crate::draw::{Draw, Purpose};
 use crate::readable::Failure;
+use crate::views::ChannelSums;
 use crate::{Error, Image, Result, Shape};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Pictures that can be had by their number, from any thread.
 pub trait ImageStore: Send + Sync {
@@ -96,6 +97,8 @@ pub struct Dataset {
     items: Items,
     given: Vec<u32>,
     truth: Option<Vec<u32>>,
+    /// Over the pixels of its pictures, once somebody has looked at them all.
+    channel_sums: Arc<OnceLock<ChannelSums>>,
 }
 
 impl std::fmt::Debug for Dataset {
@@ -113,7 +116,8 @@ impl Dataset {
         given: Vec<u32>,
         truth: Option<Vec<u32>>,
     ) -> Result<Self> {
-        let dataset = Self { name: name.into(), classes, items, given, truth };
+        let channel_sums = Arc::default();
+        let dataset = Self { name: name.into(), classes, items, given, truth, channel_sums };
         dataset.check("label", &dataset.given)?;
         if let Some(truth) = &dataset.truth {
             dataset.check("true label", truth)?;
@@ -124,7 +128,8 @@ impl Dataset {
     /// Items that nobody has labelled, to be predicted: one class, which means nothing.
     pub fn unlabelled(name: impl Into<String>, items: Items) -> Self {
         let given = vec![0; items.len()];
-        Self { name: name.into(), classes: vec!["unlabelled".into()], items, given, truth: None }
+        let classes = vec!["unlabelled".into()];
+        Self { name: name.into(), classes, items, given, truth: None, channel_sums: Arc::default() }
     }
 
     fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
@@ -181,7 +186,32 @@ impl Dataset {
     /// The same items with other given labels; those given before become the truth unless a truth is known.
     pub fn with_noise(&self, labels: Vec<u32>) -> Result<Self> {
         let truth = self.truth.clone().unwrap_or_else(|| self.given.clone());
-        Self::new(self.name.clone(), self.classes.clone(), self.items.clone(), labels, Some(truth))
+        self.relabelled(labels, Some(truth))
+    }
+
+    /// The same items with other labels.
+    pub(crate) fn relabelled(&self, given: Vec<u32>, truth: Option<Vec<u32>>) -> Result<Self> {
+        let same = Self::new(self.name.clone(), self.classes.clone(), self.items.clone(), given, truth)?;
+        Ok(Self { channel_sums: self.channel_sums.clone(), ..same })
+    }
+
+    /// Sums over the pixels of its pictures, by channel. They are found once: [`Splits::check_readable`] and
+    /// [`Splits::without_unreadable`] do so where they decode pictures anyway.
+    pub fn channel_sums(&self) -> Result<&ChannelSums> {
+        let Items::Images(store) = &self.items else {
+            let problem = "it holds feature vectors, which have no channels".into();
+            return Err(Error::Labels { dataset: self.name.clone(), problem });
+        };
+        if let Some(sums) = self.channel_sums.get() {
+            return Ok(sums);
+        }
+        let sums = ChannelSums::measure(store.as_ref())?;
+        Ok(self.channel_sums.get_or_init(|| sums))
+    }
+
+    pub(crate) fn remember_channel_sums(&self, sums: ChannelSums) {
+        // Whoever was first found the same.
+        let _ = self.channel_sums.set(sums);
     }
 
     /// The chosen items, in the order chosen.

@@ -1,5 +1,6 @@
 //! Pictures that cannot be read: found before anything is learnt from the others, all at once.
 
+use crate::views::ChannelSums;
 use crate::{Dataset, Error, ImageStore, Items, Result, Splits};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -31,15 +32,45 @@ impl Failure {
     }
 }
 
-/// What cannot be read, in order. Pictures whose size their format fixes were measured when they were opened, so only others
-/// are decoded, on all threads; features are checked where they are read.
-pub fn unreadable(items: &Items) -> Vec<Failure> {
-    match items {
-        Items::Images(store) if store.shape().is_none() => (0..store.len())
-            .into_par_iter()
-            .filter_map(|i| store.load(i).err().map(|error| Failure::new(store.as_ref(), i, &error)))
-            .collect(),
-        _ => Vec::new(),
+/// A look at every item: what cannot be read, in order, and the sums over the pixels of the others.
+///
+/// Pictures whose size their format fixes were measured when they were opened, so only others are decoded, on all threads;
+/// features are checked where they are read.
+#[derive(Default)]
+pub(crate) struct Look {
+    pub failures: Vec<Failure>,
+    sums: Option<ChannelSums>,
+}
+
+impl Look {
+    pub fn at(items: &Items) -> Self {
+        let Items::Images(store) = items else { return Self::default() };
+        if store.shape().is_some() {
+            return Self::default();
+        }
+        let one = |index| match store.load(index).and_then(ChannelSums::of) {
+            Ok(sums) => Self { failures: Vec::new(), sums: Some(sums) },
+            Err(error) => Self { failures: vec![Failure::new(store.as_ref(), index, &error)], sums: None },
+        };
+        (0..store.len()).into_par_iter().map(one).reduce(Self::default, Self::join)
+    }
+
+    /// Of two in order of items.
+    fn join(mut self, later: Self) -> Self {
+        self.failures.extend(later.failures);
+        self.sums = match (self.sums, later.sums) {
+            (Some(sums), Some(more)) => Some(sums.join(more)),
+            (sums, more) => sums.or(more),
+        };
+        self
+    }
+
+    /// The data set is that of the items that can be read: what was measured of them need not be measured again.
+    fn remember(self, dataset: &Dataset) -> Vec<Failure> {
+        if let Some(sums) = self.sums {
+            dataset.remember_channel_sums(sums);
+        }
+        self.failures
     }
 }
 
@@ -50,7 +81,15 @@ impl Splits {
 
     /// Refuses data with pictures that cannot be read, naming them.
     pub fn check_readable(&self) -> Result<()> {
-        let failures: Vec<Failure> = self.parts().flat_map(|part| unreadable(part.items())).collect();
+        let mut failures = Vec::new();
+        for part in self.parts() {
+            let look = Look::at(part.items());
+            if look.failures.is_empty() {
+                look.remember(part);
+            } else {
+                failures.extend(look.failures);
+            }
+        }
         let items = self.parts().map(Dataset::len).sum();
         if failures.is_empty() { Ok(()) } else { Err(Error::Unreadable { failures, items }) }
     }
@@ -62,14 +101,15 @@ impl Splits {
         for part in
             [Some(&mut self.train), self.test.as_mut(), self.second_test.as_mut()].into_iter().flatten()
         {
-            let found = unreadable(part.items());
+            let look = Look::at(part.items());
+            let found = &look.failures;
             if !found.is_empty() && found.len() == part.len() {
-                return Err(Error::Unreadable { items: part.len(), failures: found });
+                return Err(Error::Unreadable { items: part.len(), failures: look.failures });
             }
             if !found.is_empty() {
-                *part = part.subset(&others(&found, part.len()))?;
+                *part = part.subset(&others(found, part.len()))?;
             }
-            failures.extend(found);
+            failures.extend(look.remember(part));
         }
         self.notes.extend(note(&failures, items));
         self.left_out.extend(failures);

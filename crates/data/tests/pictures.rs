@@ -3,9 +3,13 @@
 
 use image::{Rgb, RgbImage};
 use negscale_data::own::{self, OwnOptions};
-use negscale_data::{Error, Items};
+use negscale_data::views::Normalise;
+use negscale_data::{Dataset, Error, Image, ImageStore, Items, Result, Shape, Splits};
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Two classes of `each` pictures, half of them JPEG and half PNG.
 fn pictures(root: &Path, each: u32) {
@@ -129,4 +133,51 @@ fn errors_say_what_the_system_said_once_even_as_a_chain() {
     let error = own::open(Path::new("no/such/place"), &OwnOptions::default()).unwrap_err();
     assert!(std::error::Error::source(&error).is_none(), "what is in the message is no source as well");
     assert_eq!(error.to_string().matches("No such file").count(), 1, "{error}");
+}
+
+/// Grey and coloured pictures of different sizes, one of which may be broken; it counts how often one is decoded.
+struct Counted {
+    broken: Option<usize>,
+    loads: Arc<AtomicUsize>,
+}
+
+impl ImageStore for Counted {
+    fn len(&self) -> usize {
+        9
+    }
+    fn load(&self, index: usize) -> Result<Image> {
+        self.loads.fetch_add(1, Ordering::Relaxed);
+        if Some(index) == self.broken {
+            return Err(Error::format("broken.png", None, "is not a picture"));
+        }
+        let shape = Shape { width: 3 + index, height: 4, channels: if index % 2 == 0 { 3 } else { 1 } };
+        Ok(Image { shape, pixels: (0..shape.len()).map(|at| (at * 37 + index * 11) as u8).collect() })
+    }
+    fn bytes(&self, _: usize) -> Result<Cow<'_, [u8]>> {
+        Ok(Cow::Borrowed(&[]))
+    }
+}
+
+#[test]
+fn pictures_are_decoded_once_to_find_the_unreadable_and_to_measure_the_channels() {
+    for broken in [None, Some(4)] {
+        let loads = Arc::<AtomicUsize>::default();
+        let items = Items::Images(Arc::new(Counted { broken, loads: loads.clone() }));
+        let splits = Splits::new(Dataset::new("p", vec!["a".into()], items, vec![0; 9], None).unwrap(), None);
+        let splits = match broken {
+            None => splits.check_readable().map(|()| splits).unwrap(),
+            Some(_) => splits.without_unreadable().unwrap(),
+        };
+        assert_eq!(splits.train.len(), 9 - splits.left_out.len());
+        // Labels may change meanwhile.
+        let train = splits.train.with_noise(vec![0; splits.train.len()]).unwrap();
+        let known = [1, 3].map(|channels| train.channel_sums().unwrap().normalise(channels).unwrap());
+        assert_eq!(loads.load(Ordering::Relaxed), 9);
+        let Items::Images(store) = splits.train.items() else { panic!("pictures") };
+        let measured = [1, 3].map(|channels| Normalise::measure(store.as_ref(), channels).unwrap());
+        assert_eq!(known, measured);
+        assert!(loads.load(Ordering::Relaxed) > 9);
+        let some = train.subset(&[0, 1]).unwrap();
+        assert_ne!(some.channel_sums().unwrap(), train.channel_sums().unwrap(), "those of its own pictures");
+    }
 }

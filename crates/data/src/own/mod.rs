@@ -132,7 +132,7 @@ impl LabelledItems {
 
     /// Leaves out what cannot be read, if that leaves as many items as there are labels for: those of a run that did so.
     fn leave_out_unreadable(&mut self, labels: usize) {
-        let (failures, items) = (readable::unreadable(&self.items), self.items.len());
+        let (failures, items) = (readable::Look::at(&self.items).failures, self.items.len());
         if items - failures.len() == labels {
             let others = readable::others(&failures, items);
             self.items = self.items.subset(&others);

@@ -34,7 +34,7 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         let given = vocabulary.apply(&joined.given).map_err(wrong)?;
         let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
         let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
-        Dataset::new(dataset.name(), dataset.classes().to_vec(), dataset.items().clone(), given, truth)
+        dataset.relabelled(given, truth)
     };
     let train = with(splits.train, &options.labels)?;
     let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;

@@ -19,6 +19,7 @@
 
 mod autoaugment;
 mod canvas;
+mod channels;
 mod crop;
 mod enhance;
 mod features;
@@ -32,6 +33,7 @@ mod word;
 mod zoom;
 
 pub use canvas::{LONGEST_SIDE, Picture, Scratch, check_shape};
+pub use channels::ChannelSums;
 pub use crop::default_border;
 pub use features::{FeatureSettings, Moments, Stray};
 pub use geometry::Edge;

@@ -1,13 +1,10 @@
 //! From 8-bit values to the numbers a network sees: (x / 255 - mean) / std, by channel.
 
+use super::ChannelSums;
 use super::canvas::Picture;
 use crate::known::cifar::{CIFAR10_CHANNELS, CIFAR100_CHANNELS};
 use crate::{Error, ImageStore, Result};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-/// Sums of values and of their squares by channel, and how many pixels.
-type Sums = (Vec<u64>, Vec<u128>, u64);
 
 /// Mean and standard deviation of each channel, of values between 0 and 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,49 +43,10 @@ impl Normalise {
         Self { mean: vec![0.0; channels], std: vec![1.0; channels] }
     }
 
-    /// Measured over all pixels of all pictures, in whole numbers, so that no order of summing can matter. Grey pictures
-    /// count for every channel when colour is asked for, colours by their brightness when grey is.
+    /// Measured over all pixels of all pictures. Grey pictures count for every channel when colour is asked for, colours by their
+    /// brightness when grey is. [`Dataset::channel_sums`](crate::Dataset::channel_sums) spares a second look at pictures.
     pub fn measure(store: &dyn ImageStore, channels: usize) -> Result<Self> {
-        if channels != 1 && channels != 3 {
-            return Err(Error::Setting {
-                what: "channels",
-                value: channels.to_string(),
-                requirement: "must be 1 (grey) or 3 (colour)".into(),
-            });
-        }
-        let none = || Ok((vec![0u64; channels], vec![0u128; channels], 0u64));
-        let add = |sums: Result<Sums>, index: usize| {
-            let (mut sums, mut squares, count) = sums?;
-            let image = super::resize::convert(store.load(index)?, channels)?;
-            for (c, (sum, square)) in sums.iter_mut().zip(&mut squares).enumerate() {
-                let values = image.pixels.iter().skip(c).step_by(channels).map(|&x| x as u64);
-                let (one, two) = values.fold((0, 0), |(one, two), x| (one + x, two + x * x));
-                *sum += one;
-                *square += two as u128;
-            }
-            Ok((sums, squares, count + (image.pixels.len() / channels) as u64))
-        };
-        let join = |a: Result<Sums>, b: Result<Sums>| {
-            let ((mut sums, mut squares, count), other) = (a?, b?);
-            sums.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
-            squares.iter_mut().zip(other.1).for_each(|(square, more)| *square += more);
-            Ok((sums, squares, count + other.2))
-        };
-        let (sums, squares, count) = (0..store.len()).into_par_iter().fold(none, add).reduce(none, join)?;
-        if count == 0 {
-            return Err(Error::Setting {
-                what: "normalise",
-                value: "measure".into(),
-                requirement: "needs at least one picture: give mean and std, or a data set that is not empty"
-                    .into(),
-            });
-        }
-        let n = count as f64;
-        let mean: Vec<f64> = sums.iter().map(|&s| s as f64 / n).collect();
-        let std = squares.iter().zip(&mean).map(|(&s, m)| (s as f64 / n - m * m).max(0.0).sqrt());
-        // A channel of one level has deviation 0; dividing by one level's step instead keeps its numbers finite.
-        let std = std.map(|s| (s.max(1.0) / 255.0) as f32).collect();
-        Ok(Self { mean: mean.iter().map(|m| (m / 255.0) as f32).collect(), std })
+        ChannelSums::measure(store)?.normalise(channels)
     }
 
     /// The 256 numbers of each channel, once and for all.

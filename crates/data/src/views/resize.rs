@@ -46,7 +46,8 @@ pub fn fit(image: Image, shape: Shape, how: Fit) -> Result<Image> {
     convert(resample(image, shape.width, shape.height, across, down)?, shape.channels)
 }
 
-fn checked(image: Image) -> Result<Image> {
+/// The picture, if it can be resized and converted.
+pub(super) fn checked(image: Image) -> Result<Image> {
     let Shape { width, height, channels } = image.shape;
     let values = width.checked_mul(height).and_then(|area| area.checked_mul(channels));
     let fits = values.is_some_and(|n| n > 0 && n <= MOST_VALUES && n == image.pixels.len())

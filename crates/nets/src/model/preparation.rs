@@ -29,7 +29,7 @@ impl Preparation {
                 let shape = shape_of(dataset, store.as_ref(), side)?;
                 let normalise = match published(dataset.name()) {
                     Some(constants) if constants.mean.len() == shape.channels => constants,
-                    _ => Normalise::measure(store.as_ref(), shape.channels)?,
+                    _ => dataset.channel_sums()?.normalise(shape.channels)?,
                 };
                 let flip = !dataset.name().starts_with("mnist");
                 Self::Images(ImageSettings { flip, ..ImageSettings::new(shape, normalise) })
