@@ -5,11 +5,12 @@
 mod house;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use house::{finish, settings, task, weights};
+use house::{finish, known_noise, settings, task, weights};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_methods::host::{Facts, Kind, KnownNoise};
-use negscale_methods::hosts::{card, gce};
-use negscale_methods::trainer::{TrainSettings, Trainer};
+use negscale_methods::hosts::{card, elr, gce};
+use negscale_methods::kit::target;
+use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
 use negscale_nets::optim::Sgd;
 use negscale_nets::schedule::Shape;
 use negscale_records::EpochRecord;
@@ -20,6 +21,7 @@ const NOISE: &str = "sym-exact:0.4";
 #[derive(Deserialize)]
 struct Golden {
     gce: Gce,
+    elr: Elr,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +32,16 @@ struct Gce {
     y: Vec<u32>,
     kept: Vec<f32>,
     logits: Vec<f32>,
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Elr {
+    classes: usize,
+    beta: f32,
+    logits: Vec<Vec<f32>>,
+    targets: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
 }
@@ -177,4 +189,97 @@ fn gce_refuses_what_is_out_of_range() {
         refused("gce", text, name);
     }
     refused("gce", "prune_start = 1.5", "prune_start");
+}
+
+#[test]
+fn running_targets_and_regularisation_of_elr_are_their_definition() {
+    let g = golden().elr;
+    let mut targets = vec![0.0; g.logits[0].len()];
+    for logits in &g.logits {
+        let said: Vec<f32> = elr::observe(tensor(logits, g.classes)).into_data().try_into_vec().unwrap();
+        target::blend(&mut targets, &said, g.beta);
+    }
+    near("targets", &read(tensor(&targets, g.classes)), &g.targets, 1e-6);
+    let last = g.logits.last().unwrap();
+    let found = descend(last, g.classes, |z| elr::regularisation(z, tensor(&targets, g.classes)));
+    near("value", &[found.0], &[g.value], 1e-6);
+    near("gradient", &found.1, &g.gradient, 1e-5);
+    for (logits, _) in cases() {
+        let t: Vec<f32> = softmax(&[0.3, -1.0, 2.0, 0.1, 0.0]).iter().map(|&t| 0.7 * t as f32).collect();
+        let t = t.repeat(7);
+        let oracle = |z: &[f64]| {
+            let agreement = |i: usize| -> f64 {
+                let p = softmax(&z[i * 5..][..5]);
+                (0..5).map(|c| p[c].clamp(1e-4, 1.0 - 1e-4) * f64::from(t[i * 5 + c])).sum()
+            };
+            (0..7).map(|i| (1.0 - agreement(i)).ln()).sum::<f64>() / 7.0
+        };
+        let found = descend(&logits, 5, |z| elr::regularisation(z, tensor(&t, 5)));
+        compare("regularisation", &logits, found, oracle);
+    }
+}
+
+#[test]
+fn running_targets_of_elr_have_no_gradient() {
+    let z = tensor(&cases()[1].0, 5).require_grad();
+    let said = elr::observe(z.clone());
+    for row in read(said.clone()).chunks(5) {
+        near("sum", &[row.iter().sum()], &[1.0], 1e-6);
+    }
+    let other = tensor(&cases()[2].0, 5).require_grad();
+    let gradients = elr::regularisation(other.clone(), said).backward();
+    assert!(z.grad(&gradients).is_none() && other.grad(&gradients).is_some());
+}
+
+#[test]
+fn elr_without_regularisation_is_cross_entropy_bit_for_bit() {
+    let (plain, _) = run("cross-entropy", 4, "");
+    assert_eq!(run("elr", 4, "lambda = 0").0, plain);
+    assert_ne!(run("elr", 4, "").0, plain);
+}
+
+#[test]
+fn elr_believes_its_running_targets() {
+    let host_settings = table("beta = 0.0");
+    let settings = TrainSettings { epochs: 4, validation: 0.0, host_settings, ..settings("elr") };
+    let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+    let untouched = |trainer: &Trainer| {
+        let ledger = trainer.ledger().unwrap();
+        (0..ledger.len()).filter(|&i| ledger.clean(i).is_none()).count()
+    };
+    assert_eq!(untouched(&trainer), 200, "nothing was seen yet");
+    let first = trainer.epoch(|_| {}).unwrap();
+    assert!(matches!(first, Outcome::Finished(_)));
+    // What does not fill a batch of 32 is left out.
+    assert_eq!(untouched(&trainer), 8);
+    finish(&mut trainer);
+    let ledger = trainer.ledger().unwrap();
+    for i in 0..ledger.len() {
+        let (row, given) = (ledger.target(i).unwrap(), ledger.given()[i] as usize);
+        assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        if let Some(clean) = ledger.clean(i) {
+            // Nothing stays of older targets, and no prediction is 0.
+            assert!(row.iter().all(|&t| t > 0.9e-4));
+            let most = row.iter().copied().fold(0.0, f32::max);
+            assert_eq!(clean >= 0.5, row[given] == most, "held clean where the given label leads");
+        }
+    }
+}
+
+#[test]
+fn elr_is_set_by_the_number_of_classes_and_refuses_what_is_out_of_range() {
+    let with = |text: &str, classes: usize, noise: &str| {
+        let (kind, noise) = (Kind::Features, known_noise(noise));
+        let facts = Facts { kind, classes, samples: 100, epochs: 10, batch: 16, noise, wrong_share: None };
+        elr::Settings::deserialize(table(text)).unwrap().settle(&facts).unwrap()
+    };
+    assert_eq!(with("", 10, "none"), (3.0, 0.7));
+    assert_eq!(with("", 100, "none"), (7.0, 0.9));
+    assert_eq!(with("lambda = 2", 100, "none"), (2.0, 0.9));
+    assert_eq!(with("", 10, "asym:0.4"), (3.0, 0.7));
+    assert_eq!(with("protocol = 'tuned'", 10, "asym:0.4"), (1.0, 0.9));
+    assert_eq!(with("protocol = 'tuned'\nbeta = 0.5", 10, "asym:0.4"), (1.0, 0.5));
+    for (text, name) in [("lambda = -1.0", "lambda"), ("beta = 1.0", "beta"), ("beta = 'soon'", "elr")] {
+        refused("elr", text, name);
+    }
 }

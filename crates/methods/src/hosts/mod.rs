@@ -23,6 +23,7 @@ macro_rules! methods {
 methods![
     cross_entropy,
     gce,
+    elr,
     co_teaching,
     jocor,
     co_learning,

@@ -60,6 +60,31 @@ def gce(rows=6, classes=4, q=0.7, k=0.5):
             "gradient": gradient(loss, z)}
 
 
-result = {"gce": gce()}
+def elr(rows=5, classes=4, beta=0.7, updates=3):
+    """Running targets that begin at nothing, updated some times; the last prediction has the gradient, the targets have none."""
+    logits = [normal(rows, classes, 2.0) for _ in range(updates)]
+    logits[-1][0] = [12.0, -3.0, 0.5, 1.0]  # surer than it is let be
+
+    def predict(z):
+        return [1e-4 if p.real < 1e-4 else 1 - 1e-4 if p.real > 1 - 1e-4 else p for p in softmax(z)]
+
+    t = [[0.0] * classes for _ in range(rows)]
+    for z in logits:
+        for i in range(rows):
+            p = [x.real for x in predict(z[i])]
+            t[i] = [beta * t[i][c] + (1 - beta) * p[c] / sum(p) for c in range(classes)]
+
+    def loss(z):
+        total = 0
+        for i in range(rows):
+            p = predict(z[i])
+            total += cmath.log(1 - sum(p[c] * t[i][c] for c in range(classes)))
+        return total / rows
+
+    return {"classes": classes, "beta": beta, "logits": [flat(z) for z in logits], "targets": flat(t),
+            "value": loss(logits[-1]).real, "gradient": gradient(loss, logits[-1])}
+
+
+result = {"gce": gce(), "elr": elr()}
 lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in result.items())
 (Path(__file__).parent / "robust.json").write_text("{" + lines + "}\n")
