@@ -10,7 +10,7 @@ use negscale_data::draw::{Draw, Purpose};
 use negscale_methods::host::{Facts, Kind, KnownNoise};
 use negscale_methods::hosts::{card, elr, gce};
 use negscale_methods::kit::target;
-use negscale_methods::trainer::{Outcome, TrainSettings, Trainer};
+use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use negscale_nets::optim::Sgd;
 use negscale_nets::schedule::Shape;
 use negscale_records::EpochRecord;
@@ -249,7 +249,7 @@ fn elr_believes_its_running_targets() {
     };
     assert_eq!(untouched(&trainer), 200, "nothing was seen yet");
     let first = trainer.epoch(|_| {}).unwrap();
-    assert!(matches!(first, Outcome::Finished(_)));
+    assert!(matches!(first, EpochEnd::Finished(_)));
     // What does not fill a batch of 32 is left out.
     assert_eq!(untouched(&trainer), 8);
     finish(&mut trainer);
