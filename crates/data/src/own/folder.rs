@@ -1,6 +1,6 @@
 //! ImageFolder: `root/class/**/*.{jpg,jpeg,png,webp}`, the folder's name being the class.
 //!
-//! Order is by name at every level, so it is the same on every machine. What is passed over is counted and said ([`passed`]).
+//! Order is by name at every level, so it is the same on every machine. What is passed over is counted and said ([`passed`](super::passed)).
 //! Below a class, links to folders are not followed: they could lead round in circles. A folder without pictures is no class, and
 //! the numbers of classes count those that have some; one that would have pictures if their kind could be read, or if links did
 //! not lead nowhere, is an error.

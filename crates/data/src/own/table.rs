@@ -1,6 +1,6 @@
 //! `.csv` with numbers: a table of features, with its labels in a column or in a file of their own.
 //!
-//! Which column is what, [`super::columns`] says. The first line is a header if a column is asked for by name, if a usual name stands in
+//! Which column is what, module `columns` says. The first line is a header if a column is asked for by name, if a usual name stands in
 //! it, or if a field outside the label's is not a number; columns without a header go by their numbers, from 1. The
 //! numbers are parsed once, line by line, into a spool of 32-bit numbers (on disk when large), so a table is never held as text.
 

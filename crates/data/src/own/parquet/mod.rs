@@ -1,6 +1,6 @@
 //! Parquet with pictures, as Hugging Face stores image sets: a column `image` of {bytes, path}, of bytes, or of paths; a label;
 //! class names in the schema's metadata; several shards (`train-00000-of-00002.parquet`, `test-...`). Or with features, in lists or
-//! in columns of numbers ([`super::vectors`]).
+//! in columns of numbers (module `vectors`).
 //!
 //! # Hostile files
 //! The files are mapped, so lengths are checked against what is there. More rows than bytes are refused: every picture has at
