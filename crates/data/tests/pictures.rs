@@ -150,7 +150,8 @@ impl ImageStore for Counted {
         if Some(index) == self.broken {
             return Err(Error::format("broken.png", None, "is not a picture"));
         }
-        let shape = Shape { width: 3 + index, height: 4, channels: if index % 2 == 0 { 3 } else { 1 } };
+        let shape =
+            Shape { width: 3 + index, height: 4, channels: if index.is_multiple_of(2) { 3 } else { 1 } };
         Ok(Image { shape, pixels: (0..shape.len()).map(|at| (at * 37 + index * 11) as u8).collect() })
     }
     fn bytes(&self, _: usize) -> Result<Cow<'_, [u8]>> {

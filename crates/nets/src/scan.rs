@@ -150,3 +150,24 @@ pub fn to_samples(values: Vec<f32>, count: usize, shape: &[usize], device: &Devi
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tensor_takes_over_the_numbers_of_a_view_where_they_are() {
+        for device in [Device::flex(), Device::flex().autodiff()] {
+            for shape in [&[4, 5, 3][..], &[60]] {
+                let values: Vec<f32> = (0..120).map(|i| i as f32).collect();
+                let place = values.as_ptr();
+                let data = match to_samples(values, 2, shape, &device) {
+                    Samples::Images(images) => images.into_data(),
+                    Samples::Rows(rows) => rows.into_data(),
+                };
+                assert_eq!(data.shape()[1..], *shape);
+                assert_eq!(data.as_slice::<f32>().unwrap().as_ptr(), place, "{shape:?} on {device:?}");
+            }
+        }
+    }
+}
