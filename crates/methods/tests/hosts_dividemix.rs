@@ -12,7 +12,7 @@ use negscale_methods::kit::loss::{one_hot, prior_penalty, soft_cross_entropy, sq
 use negscale_methods::kit::semi::{Cost, Division, divide};
 use negscale_methods::kit::target::{co_guess, refine, sharpen};
 use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
-use negscale_nets::Entry;
+use negscale_nets::ParameterEntry;
 use negscale_nets::values;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -209,7 +209,7 @@ fn each_network_is_given_the_division_of_its_peer() {
     }
 }
 
-fn state(trainer: &Trainer, net: usize) -> Vec<(Entry, Vec<f32>)> {
+fn state(trainer: &Trainer, net: usize) -> Vec<(ParameterEntry, Vec<f32>)> {
     trainer.networks().net(net).read().unwrap()
 }
 
