@@ -105,7 +105,7 @@ fn other_files_are_told_from_ledgers() {
     ledger().save(&path).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     for (from, to, told) in [
-        ("negscale.ledger.version", "negscale.ledger.versiom", "have no `negscale.ledger.version`"),
+        ("negscale.ledger.version", "negscale.ledger.versiom", "has no `negscale.ledger.version`"),
         ("clean_probability", "cleen_probability", "columns"),
         ("5,6,9", "5,6,x", "not a list of numbers"),
         ("5,6,9", "5,9,6", "in order"),

@@ -113,9 +113,13 @@ fn figures_of_files_are_those_counted_by_hand() {
     assert!(found["perturbation"]["largest"].as_f64().unwrap() > 0.1 && found["bound"].is_null());
     let told =
         fine(&files.arguments(&["--truth", text(&files.truth), "--clean-features", text(&files.clean)]));
-    for part in
-        ["5 samples, 4 classes, 20.0 % of the labels wrong", "cross-noise", "unrelated", "clean run", "moved"]
-    {
+    for part in [
+        "5 samples, 4 classes, 20.0 % of the labels wrong",
+        "cross-noise",
+        "unrelated",
+        "clean run",
+        "changed",
+    ] {
         assert!(told.contains(part), "{part} is missing in {told}");
     }
     let kept = here.join("kept.npy");

@@ -213,7 +213,7 @@ fn a_finished_run_keeps_no_checkpoint_says_its_results_again_and_misses_what_was
     let before = contents(&out);
     let again = succeed(&mut command(&words));
     assert_eq!(String::from_utf8(again.stdout).unwrap(), first);
-    assert!(String::from_utf8_lossy(&again.stderr).contains("is complete"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("is already complete"));
     assert!(contents(&out) == before, "nothing is written anew");
     // Where it was moved to, it says where it is.
     let moved = here.join("moved");

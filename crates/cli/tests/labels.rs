@@ -121,7 +121,7 @@ fn label_files_that_could_be_misread_are_refused_with_line_and_remedy() {
     assert!(said.contains("--header yes"), "{said}");
     assert!(fails(&["train", "--set", "header=perhaps"]).contains("--set header=perhaps"));
     assert!(fails(&["train", "--set", "featurecolumns=[\"a\"]"]).contains("`feature_columns`"));
-    assert!(fine(&["config", "explain", "id_column"]).contains("column of ids"));
+    assert!(fine(&["config", "explain", "id_column"]).contains("column with ids"));
 }
 
 #[test]

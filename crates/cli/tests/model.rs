@@ -188,7 +188,10 @@ fn mistakes_are_told_with_what_to_do() {
     assert!(message.contains("`goat`") && message.contains("`low`"), "{message}");
     let wide = put(&run, "wide.csv", "0,1,2\n2,0,1\n");
     let message = fails(&["predict", text(&run), "--data", text(&wide)]);
-    assert!(message.contains("rows of 3 numbers") && message.contains("rows of 2 numbers"), "{message}");
+    assert!(
+        message.contains("feature vectors of length 3") && message.contains("feature vectors of length 2"),
+        "{message}"
+    );
     let points = put(&run, "points.csv", "0,1\n");
     let message = fails(&["predict", text(&run), "--data", text(&points), "--top", "3"]);
     assert!(message.contains("from 1 to 2"), "{message}");
@@ -196,7 +199,7 @@ fn mistakes_are_told_with_what_to_do() {
     assert!(message.contains("no test split"), "{message}");
     let nowhere = run.join("nowhere");
     let message = fails(&["predict", text(&nowhere), "--data", text(&points)]);
-    assert!(message.contains("nowhere") && message.contains("folder of a run"), "{message}");
+    assert!(message.contains("nowhere") && message.contains("folder of a finished run"), "{message}");
     let message = fails(&["predict", text(&points), "--data", text(&points)]);
     assert!(message.contains("not a safetensors file"), "{message}");
     assert!(fails(&["predict", text(&run), "--data", "no-such-set"]).contains("known datasets are"));

@@ -222,7 +222,7 @@ fn a_report_says_where_pairs_were_not_made_by_the_same_instructions() {
     assert!(!said(&output).contains("instructions"), "{}", said(&output));
     made_elsewhere(&alone);
     let output = report();
-    assert!(said(&output).contains("made by different instructions (abacus: 1;"), "{}", said(&output));
+    assert!(said(&output).contains("on CPUs with different instructions (abacus: 1;"), "{}", said(&output));
     let tables = String::from_utf8(output.stdout).unwrap();
     assert!(tables.contains("differ by more than the plug-in: 1."), "{tables}");
     assert!(std::fs::read_to_string(&page).unwrap().contains("abacus: 1"), "the page says so too");
@@ -245,6 +245,6 @@ fn a_sweep_says_where_pairs_were_not_made_by_the_same_instructions() {
     let mut runs = std::fs::read_dir(here.join("runs")).unwrap().map(|entry| entry.unwrap().path());
     made_elsewhere(&runs.find(|run| read(&run.join("results.json"))["plugin"] == "none").unwrap());
     let tables = collect();
-    assert!(tables.contains("made by different instructions (abacus: 1;"), "{tables}");
+    assert!(tables.contains("on CPUs with different instructions (abacus: 1;"), "{tables}");
     assert!(tables.contains("differ by more than the plug-in: 1."), "{tables}");
 }

@@ -87,7 +87,7 @@ fn an_unfinished_run_and_a_repeated_one_are_left_out_with_a_note() {
     for words in [
         "none-2: the run is not finished (2 of 2 epochs",
         "none-3-again has the same settings",
-        "named twice",
+        "given twice",
     ] {
         assert!(trouble.contains(words), "{words}: {trouble}");
     }

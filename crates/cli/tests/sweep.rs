@@ -143,7 +143,7 @@ fn a_sweep_of_many_threads_and_another_place_of_the_data_has_the_same_runs() {
     fine(&mut sweep(&here, &["run", "sweep.toml", "--set", "threads=2"]));
     std::fs::create_dir(here.join("elsewhere")).unwrap();
     let (_, again) = said(&fine(&mut sweep(&here, &["run", "sweep.toml", "--data-dir", "elsewhere"])));
-    assert!(again.contains("1 done before"), "{again}");
+    assert!(again.contains("1 already done"), "{again}");
     // Other data is another run.
     write_table(&here.join("test.csv"), 60, 0);
     assert_eq!(counts(&here, "runs"), counted([("missing", 1)]));

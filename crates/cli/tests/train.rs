@@ -132,7 +132,7 @@ fn training_leaves_a_folder_of_plain_files_and_says_what_it_found() {
     let output = fine(&mut command(&arguments, &out));
     let table = String::from_utf8(output.stdout).unwrap();
     for part in
-        ["mean of last 10", "noisy validation", "(oracle)", "as given", "true class", "precision of flags"]
+        ["mean of last 10", "noisy validation", "(oracle)", "memorised", "recovered", "precision of flags"]
     {
         assert!(table.contains(part), "{part}: {table}");
     }
@@ -324,7 +324,7 @@ fn a_folder_of_another_run_is_refused_with_the_differences() {
     arguments.extend(["--set", "optimiser.lr=0.5"].map(str::to_owned));
     let message = fails(&mut command(&arguments, &out));
     assert!(
-        message.contains("optimiser.lr is 0.02 there and 0.5 here") && message.contains("--fresh"),
+        message.contains("optimiser.lr is 0.02 there but 0.5 here") && message.contains("--fresh"),
         "{message}"
     );
     arguments.truncate(arguments.len() - 2);

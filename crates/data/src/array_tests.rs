@@ -41,7 +41,7 @@ fn fortran_order_gives_the_same_rows() {
 fn shapes_that_do_not_fit_the_bytes_are_refused_without_overflow() {
     for shape in [&[1usize << 60, 1 << 60][..], &[3, 2], &[1, 2, 1, 9]] {
         let error = array(vec![0; 8], Kind::Float, 4, false, shape).unwrap_err().to_string();
-        assert!(error.contains("a.npy") && error.contains("header wrong"), "{error}");
+        assert!(error.contains("a.npy") && error.contains("header is wrong"), "{error}");
     }
 }
 

@@ -204,7 +204,7 @@ fn labels_of_a_known_set_are_replaced_and_what_it_cannot_use_is_refused() {
     assert_eq!(different, [5]);
     let error =
         known(&OwnOptions { array: Some("x".into()), ..OwnOptions::default() }).unwrap_err().to_string();
-    assert!(error.contains("array") && error.contains("known set"), "{error}");
+    assert!(error.contains("array") && error.contains("known dataset"), "{error}");
 }
 
 #[test]

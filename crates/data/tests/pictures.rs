@@ -93,7 +93,7 @@ fn unreadable_pictures_are_left_out_on_request_and_the_others_keep_their_labels(
         kept.left_out.iter().all(|failure| !failure.reason.contains("002.jpg")),
         "the path stands beside it"
     );
-    assert!(kept.notes.iter().any(|note| note.contains("2 of 8 pictures")), "{:?}", kept.notes);
+    assert!(kept.notes.iter().any(|note| note.contains("2 of 8 images")), "{:?}", kept.notes);
     assert_ne!(all.train.fingerprint().unwrap(), kept.train.fingerprint().unwrap());
 }
 

@@ -221,7 +221,7 @@ fn pictures_of_any_size_and_colour_are_brought_to_the_networks() {
     assert_eq!(rows.len(), 10);
     assert!(rows.chunks(2).all(|row| (row[0] + row[1] - 1.0).abs() < 1e-6));
     let error = model.predict(&points(), 1, |_, _| Ok(())).unwrap_err().to_string();
-    assert!(error.contains("rows of 4 numbers") && error.contains("3 x 10 x 12"), "{error}");
+    assert!(error.contains("feature vectors of length 4") && error.contains("3 x 10 x 12"), "{error}");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn parts_that_do_not_fit_make_no_model() {
     assert!(tried(vec![net()], &["a", "b", "c", "d", "e", "a"], preparation.clone()).contains("`a`"));
     let shape = Shape { width: 4, height: 1, channels: 1 };
     let pictures = Preparation::Images(ImageSettings::new(shape, Normalise::none(1)));
-    assert!(tried(vec![net()], &six, pictures).contains("rows of 4"));
+    assert!(tried(vec![net()], &six, pictures).contains("feature vectors of length 4"));
 }
 
 #[test]
@@ -284,10 +284,7 @@ fn damaged_and_foreign_files_are_refused_with_what_to_do() {
     );
     let bare = mlp(&Preparation::measure(&points(), None).unwrap(), 1).to_safetensors().unwrap();
     let error = with(&bare).err().unwrap();
-    assert!(
-        error.contains("not a model saved by this program") && error.contains("first weights"),
-        "{error}"
-    );
+    assert!(error.contains("not a model saved by this program") && error.contains("run's folder"), "{error}");
     // Replacements of the same length, so that the rest of the file stays where it is.
     let changed = |from: &str, to: &str| {
         assert_eq!(from.len(), to.len());

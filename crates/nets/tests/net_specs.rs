@@ -111,7 +111,7 @@ fn impossible_wishes_are_refused_with_what_to_do() {
     let message = refusal(&NetSpec::new("preact-resnet18", image(3, 32, 32), 10));
     assert!(message.contains("nearest: preact-resnet-18"), "{message}");
     let message = refusal(&NetSpec::new("resnet-20", Input::Features(512), 10));
-    assert!(message.contains("rows of 512 numbers") && message.contains("use `mlp`"), "{message}");
+    assert!(message.contains("feature vectors of length 512") && message.contains("use `mlp`"), "{message}");
     let message = refusal(&NetSpec::new("inception-resnet-v2", image(3, 74, 74), 10));
     assert!(message.contains("too small") && message.contains("images of 3 x 74 x 74"), "{message}");
     for (name, size) in [("vgg-19-bn", 31), ("cnn-9", 27), ("cnn-7", 7), ("cnn-small", 3)] {

@@ -230,7 +230,7 @@ fn what_cannot_be_read_says_where_it_stands_and_what_was_meant() {
     refused("width = nan", &["`width`", "a number"]);
     refused("hidden = [1, \"a\"]", &["`hidden`", "list of whole numbers"]);
     refused("negscale = 3", &["mine.toml", "`negscale`", "table", "3"]);
-    refused("data = { name = 1 }", &["`data`", "text", "a table"]);
+    refused("data = { name = 1 }", &["`data`", "string", "a table"]);
     refused("seed = 1\nepochs = = 3", &["mine.toml", "line 2"]);
     refused("seed = 1\nseed = 2", &["mine.toml", "line 2", "seed"]);
     refused("host = \"corss-entropy\"", &["mine.toml", "`host`", "cross-entropy"]);

@@ -200,7 +200,7 @@ mod tests {
         let classes = open(root.path()).unwrap();
         assert_eq!(classes.names, ["a", "z"]);
         let notes = classes.notes(root.path()).join("\n");
-        assert!(notes.contains("no image in `hollow`") && notes.contains("no class"), "{notes}");
+        assert!(notes.contains("no image in `hollow`") && notes.contains("not a class"), "{notes}");
     }
 
     #[test]

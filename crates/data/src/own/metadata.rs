@@ -249,9 +249,9 @@ mod tests {
         assert!(csv("file_name,label\nx,1\ny\n").unwrap_err().to_string().contains("line 3: 1 fields"));
         for (text, part) in [
             ("{\"file_name\":\"a\",\"label\":1}\n{\"file_name\":\"b\"}", "line 2: no `label`"),
-            ("{\"label\":1}", "line 1: no `file_name`"),
+            ("{\"label\":1}", "line 1: `file_name` is missing"),
             ("[1]", "line 1: not a JSON object"),
-            ("{\"file_name\":\"a\",\"label\":1.5}", "line 1: `label` is no whole number"),
+            ("{\"file_name\":\"a\",\"label\":1.5}", "line 1: `label` is not a whole number"),
             ("{\"file_name\":\"a\",\"label\":null}", "line 1: `label` is null"),
             (
                 "{\"file_name\":\"a\",\"label\":1}\n{\"file_name\":\"b\",\"label\":1,\"true_label\":2}",

@@ -91,7 +91,7 @@ fn when_no_source_works_the_error_tells_what_each_said_and_nothing_is_in_place()
     let cache = tempfile::tempdir().unwrap();
     let error = carry_out(&recipe, cache.path(), &hasty(), &mut |_| {}).unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
-    assert!(lines[0].contains("made-up") && lines[0].contains("4 tried"), "{error}");
+    assert!(lines[0].contains("made-up") && lines[0].contains("tried 4"), "{error}");
     assert!(lines[1].contains("first") && lines[1].contains("404"), "{error}");
     assert!(lines[2].contains("second") && lines[2].contains(sha256(&right)), "{error}");
     assert!(lines[3].contains("third") && lines[3].contains("in/a is not in it"), "{error}");

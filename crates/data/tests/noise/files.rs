@@ -67,9 +67,9 @@ fn a_file_for_other_data_is_refused_and_says_what_differs() {
     let noise = noise("sym:0.5", &data, 3);
     noise.save(&path, &data).unwrap();
     let error = |data: &Dataset| Noise::load(&path, data).unwrap_err().to_string();
-    assert!(error(&balanced(numbered(10), 21)).contains("made for 200 items, and `balanced` has 210"));
+    assert!(error(&balanced(numbered(10), 21)).contains("made for 200 items, but `balanced` has 210"));
     let more = Dataset::new("more", numbered(11), vectors(200, 1), data.given().to_vec(), None).unwrap();
-    assert!(error(&more).contains("made for 10 classes, and `more` has 11"));
+    assert!(error(&more).contains("made for 10 classes, but `more` has 11"));
     let mut labels = data.given().to_vec();
     labels.swap(0, 1);
     let moved = Dataset::new("moved", numbered(10), vectors(200, 1), labels, None).unwrap();
@@ -128,7 +128,7 @@ fn plain_lists_are_read_in_their_usual_forms() {
         ("0\n1\n3\n2\n", "line 3: `3` is not a class"),
         ("0\n-1\n", "line 2: `-1` is not a class"),
         ("0\n7\n", "line 2: `7` is not a class"),
-        ("a.png,0\nb.png,1\n", "heading"),
+        ("a.png,0\nb.png,1\n", "header"),
         ("0\n1,2\n", "line 2: 2 fields where the first line has 1"),
         ("a,label\nx\n", "line 2: 1 fields where the first line has 2"),
         ("0\n1\n\n2\n2\n", "line 3: a blank line"),
