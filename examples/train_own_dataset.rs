@@ -12,7 +12,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         let labels = (0..count).map(|i| if i % wrong == 0 { (i + 1) % 4 } else { i % 4 }).collect();
         Dataset::from_features("flowers and vehicles", classes.clone(), made_up(count), 8, labels)
     };
-    let splits = Splits::new(data(800, 4)?, Some(data(200, u32::MAX)?));
+    let splits = Splits::new(data(800, 5)?, Some(data(200, u32::MAX)?));
 
     // Any setting of `negscale config explain`.
     let settings = ["host=rolr", "plugin=negscale", "epochs=6", "baseline=cross-entropy"].map(str::to_owned);
