@@ -105,7 +105,7 @@ fn host(card: &Card) -> Result<Value> {
         .collect();
     Ok(json!({
         "id": card.id, "about": card.about, "paper": card.paper, "provenance": card.provenance, "networks": card.nets,
-        "judges": card.judges, "beliefs": card.beliefs, "cost": card.cost, "true_labels": card.wants_truth(), "settings": settings,
+        "judges": card.predicted_by, "beliefs": card.beliefs, "cost": card.cost, "true_labels": card.wants_truth(), "settings": settings,
     }))
 }
 
