@@ -8,7 +8,7 @@ use negscale_data::inspect::{Options, Shared, inspect, shared};
 use negscale_data::{Dataset, catalogue, known, noise};
 use std::time::Duration;
 
-/// Datasets: list, fetch, inspect.
+/// List, fetch and inspect datasets.
 #[derive(clap::Subcommand)]
 pub enum Data {
     /// List known datasets and whether they are on this machine.

@@ -38,7 +38,7 @@ static METER: meter::Meter = meter::Meter;
 
 /// Train on data with wrong labels, and find them.
 #[derive(Parser)]
-#[command(name = "negscale", version, about, propagate_version = true)]
+#[command(name = "negscale", version, propagate_version = true)]
 struct Arguments {
     #[command(subcommand)]
     verb: Verb,

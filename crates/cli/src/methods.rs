@@ -2,7 +2,7 @@
 
 use crate::paragraph::beside;
 use anyhow::Result;
-use negscale_methods::host::{Card, Count};
+use negscale_methods::host::{Card, Count, Provenance};
 use negscale_methods::hosts;
 use negscale_methods::plugins;
 use negscale_nets as nets;
@@ -41,7 +41,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     say!("Training methods (host). Cost: forward passes per sample and epoch; a backward pass counts as two");
     for card in asked {
         say!("{}", beside(2, card.id, 22, card.about));
-        say!("{}", beside(2, "", 22, &facts(card)?));
+        say!("{}", beside(2, "", 22, &facts(card)));
     }
     say!("\nPlug-ins (plugin)");
     for card in plugins::PLUGINS {
@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
 /// Everything about a method.
 fn tell(card: &Card) -> Result<()> {
     say!("{}: {}", card.id, card.about);
-    say!("{}", beside(0, "", 2, &format!("{} forward passes per sample and epoch", facts(card)?)));
+    say!("{}", beside(0, "", 2, &format!("{} forward passes per sample and epoch", facts(card))));
     say!("\n  Settings, in the table [{}] of a recipe:", card.id);
     for key in recipe::find(card.id)? {
         say!("{}", beside(4, &format!("{} = {}", inside(card, &key), key.default), 34, &key.meaning));
@@ -71,14 +71,19 @@ fn tell(card: &Card) -> Result<()> {
 }
 
 /// Where a method comes from and what it needs; its cost comes last.
-fn facts(card: &Card) -> Result<String> {
+fn facts(card: &Card) -> String {
     let networks = if card.nets == 1 { "1 network".into() } else { format!("{} networks", card.nets) };
-    let provenance: String = serde_json::from_value(serde_json::to_value(card.provenance)?)?;
+    let provenance = match card.provenance {
+        Provenance::Standard => "textbook method",
+        Provenance::PaperAndCode => "follows the paper and its authors' code",
+        Provenance::Code => "follows its authors' code",
+        Provenance::Reconstruction => "a reconstruction from published results",
+    };
     let truth = card.wants_truth().map_or("-".into(), |count| match count {
         Count::Whole(count) => format!("uses {count} true labels"),
         Count::Share(share) => format!("uses {} % of the true labels", 100.0 * share),
     });
-    Ok(said(&[card.paper, &provenance, &truth, &networks, &format!("cost {}", card.cost)]))
+    said(&[card.paper, provenance, &truth, &networks, &format!("cost {}", card.cost)])
 }
 
 /// Parts of a line, without those that a card leaves open.
@@ -100,7 +105,7 @@ fn host(card: &Card) -> Result<Value> {
         .collect();
     Ok(json!({
         "id": card.id, "about": card.about, "paper": card.paper, "provenance": card.provenance, "networks": card.nets,
-        "judges": card.judges, "beliefs": card.beliefs, "cost": card.cost, "true_labels": card.wants_truth(), "settings": settings,
+        "judges": card.predicted_by, "beliefs": card.beliefs, "cost": card.cost, "true_labels": card.wants_truth(), "settings": settings,
     }))
 }
 

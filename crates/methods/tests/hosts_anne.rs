@@ -9,7 +9,7 @@ use negscale_audit::gmm::{self, CleanSide, GmmSettings};
 use negscale_audit::{Audit, FLAG_BELOW};
 use negscale_data::draw::{Draw, Purpose};
 use negscale_methods::Error;
-use negscale_methods::host::{Facts, Kind, Protocol};
+use negscale_methods::host::{Facts, ItemKind, Protocol};
 use negscale_methods::hosts::anne::{Settings, consistency};
 use negscale_methods::kit::adaptive::{AdaptiveSettings, Selection};
 use negscale_methods::trainer::{TrainSettings, Trainer};
@@ -202,7 +202,15 @@ fn the_weak_side_of_the_consistency_is_a_constant() {
 
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = known_noise(noise);
-    Facts { kind: Kind::Images, classes, samples: 50_000, epochs: 300, batch: 128, noise, wrong_share: None }
+    Facts {
+        kind: ItemKind::Images,
+        classes,
+        samples: 50_000,
+        epochs: 300,
+        batch: 128,
+        noise,
+        wrong_share: None,
+    }
 }
 
 #[test]

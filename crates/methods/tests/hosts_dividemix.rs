@@ -5,7 +5,7 @@ mod house;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use house::{finish, is_sound, known_noise, long_run, picture_settings, pictures, settings, task, weights};
-use negscale_methods::host::{Facts, Kind, Protocol};
+use negscale_methods::host::{Facts, ItemKind, Protocol};
 use negscale_methods::hosts::parts::SemiSettings;
 use negscale_methods::hosts::{card, dividemix, rankmatch};
 use negscale_methods::kit::loss::{one_hot, prior_penalty, soft_cross_entropy, squared_error};
@@ -24,7 +24,7 @@ fn table(text: &str) -> toml::Table {
 
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = known_noise(noise);
-    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
+    Facts { kind: ItemKind::Images, classes, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
 }
 
 fn logits(rows: usize) -> Tensor<2> {

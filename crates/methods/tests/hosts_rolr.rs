@@ -4,7 +4,7 @@
 mod house;
 
 use house::{finish, known_noise, settings, task, weights};
-use negscale_methods::host::{Facts, Kind};
+use negscale_methods::host::{Facts, ItemKind};
 use negscale_methods::hosts::card;
 use negscale_methods::kit::loss::{cross_entropy, soft_cross_entropy};
 use negscale_methods::kit::target::{co_guess, refine};
@@ -103,7 +103,7 @@ fn one_shared_pass_and_two_equal_ones_lead_to_the_same_place() {
 #[test]
 fn tuned_settings_are_the_published_ones_and_ranges_are_checked() {
     let facts = |noise: &str| Facts {
-        kind: Kind::Images,
+        kind: ItemKind::Images,
         classes: 10,
         samples: 1000,
         epochs: 300,

@@ -4,7 +4,7 @@
 mod house;
 
 use house::{CLASSES, finish, known_noise, long_run, settings, task, timeless, weights};
-use negscale_methods::host::{Facts, Kind, Protocol};
+use negscale_methods::host::{Facts, ItemKind, Protocol};
 use negscale_methods::hosts::{card, ccl, crosssplit, unicon};
 use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,7 +18,15 @@ fn table(text: &str) -> toml::Table {
 
 fn facts(noise: &str) -> Facts {
     let noise = known_noise(noise);
-    Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 300, batch: 64, noise, wrong_share: None }
+    Facts {
+        kind: ItemKind::Images,
+        classes: 10,
+        samples: 1000,
+        epochs: 300,
+        batch: 64,
+        noise,
+        wrong_share: None,
+    }
 }
 
 fn start(host: &str, text: &str, change: impl Fn(&mut TrainSettings)) -> Trainer {

@@ -8,7 +8,7 @@ use house::{
     clouds, finish, is_sound, known_noise, long_run, picture_settings, pictures, settings, task, weights,
 };
 use negscale_data::{LoaderSettings, NoiseSpec, Order, View};
-use negscale_methods::host::{Facts, Kind, Protocol};
+use negscale_methods::host::{Facts, ItemKind, Protocol};
 use negscale_methods::hosts::parts::SmallLossSettings;
 use negscale_methods::hosts::{card, jocor};
 use negscale_methods::trainer::{EpochEnd, Task, TrainSettings, Trainer};
@@ -342,7 +342,7 @@ fn norms_are_frozen_together_and_only_together() {
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = known_noise(noise);
     Facts {
-        kind: Kind::Images,
+        kind: ItemKind::Images,
         classes,
         samples: 1000,
         epochs: 200,

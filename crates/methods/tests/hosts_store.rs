@@ -5,7 +5,7 @@ mod house;
 
 use house::{finish, known_noise, settings, survives_stops, task, weights};
 use negscale_audit::ledger::Ledger;
-use negscale_methods::host::{Facts, Kind, Protocol};
+use negscale_methods::host::{Facts, ItemKind, Protocol};
 use negscale_methods::hosts::{card, disc, dsos, selc};
 use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
 use negscale_nets::optim::Sgd;
@@ -30,7 +30,7 @@ fn step(trainer: &mut Trainer) {
 
 fn facts(classes: usize, noise: &str) -> Facts {
     let noise = known_noise(noise);
-    Facts { kind: Kind::Images, classes, samples: 1000, epochs: 200, batch: 64, noise, wrong_share: None }
+    Facts { kind: ItemKind::Images, classes, samples: 1000, epochs: 200, batch: 64, noise, wrong_share: None }
 }
 
 fn refused(host: &str, cases: &[(&str, &str)]) {

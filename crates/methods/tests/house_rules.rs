@@ -9,7 +9,7 @@ use house::{
 };
 use negscale::Taxonomy;
 use negscale_audit::{Audit, FLAG_BELOW};
-use negscale_methods::host::{Beliefs, Facts, Kind, KnownNoise, State};
+use negscale_methods::host::{Beliefs, Facts, HostState, ItemKind, KnownNoise};
 use negscale_methods::hosts::METHODS;
 use negscale_methods::trainer::{TrainSettings, Trainer, Tree};
 use negscale_methods::{hosts, settings as tables};
@@ -202,7 +202,7 @@ fn a_plug_in_without_pairs_to_act_on_is_refused_and_one_that_acts_says_on_what()
 #[test]
 fn a_checkpoint_that_lacks_what_a_method_keeps_is_refused() {
     let facts = Facts {
-        kind: Kind::Features,
+        kind: ItemKind::Features,
         classes: 4,
         samples: 100,
         epochs: 4,
@@ -214,8 +214,8 @@ fn a_checkpoint_that_lacks_what_a_method_keeps_is_refused() {
         let mut host = (card.build)(&(card.settings)(), &facts).unwrap();
         let kept = host.state();
         host.restore(kept.clone()).unwrap();
-        let restored = host.restore(State::default());
-        if kept == State::default() {
+        let restored = host.restore(HostState::default());
+        if kept == HostState::default() {
             restored.unwrap();
         } else {
             let message = restored.unwrap_err().to_string();

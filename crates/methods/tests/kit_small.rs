@@ -5,7 +5,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use negscale_audit::ledger::Ledger;
 use negscale_data::draw::{Draw, Purpose};
-use negscale_methods::host::{Facts, Kind, KnownNoise, Protocol};
+use negscale_methods::host::{Facts, ItemKind, KnownNoise, Protocol};
 use negscale_methods::hosts::parts::Rate;
 use negscale_methods::kit::loss::{cross_entropy, cross_entropy_rows, joint_rows};
 use negscale_methods::kit::nested::{choose_width, draw_masks, draw_width, right_by_width};
@@ -331,7 +331,7 @@ fn facts(wrong_share: Option<f64>) -> Facts {
         Some(_) => KnownNoise::Asymmetric(0.4),
         None => KnownNoise::Unknown,
     };
-    Facts { kind: Kind::Images, classes: 10, samples: 1000, epochs: 20, batch: 64, noise, wrong_share }
+    Facts { kind: ItemKind::Images, classes: 10, samples: 1000, epochs: 20, batch: 64, noise, wrong_share }
 }
 
 #[test]

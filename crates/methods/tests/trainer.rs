@@ -7,7 +7,7 @@ use house::{finish, timeless, weights};
 use negscale::Taxonomy;
 use negscale_audit::ledger::{Ledger, SampleIndices};
 use negscale_data::{Dataset, NoiseContext, known, noise};
-use negscale_methods::host::Kind;
+use negscale_methods::host::ItemKind;
 use negscale_methods::trainer::{Task, TrainSettings, Trainer, Tree};
 use negscale_nets::model::Preparation;
 use negscale_nets::{Scan, accuracy};
@@ -32,7 +32,7 @@ fn pictures() -> Task {
 }
 
 fn settings(host: &str) -> TrainSettings {
-    let settings = TrainSettings::of(host, "cnn-small", Kind::Images).unwrap();
+    let settings = TrainSettings::of(host, "cnn-small", ItemKind::Images).unwrap();
     TrainSettings { epochs: 1, batch: 32, threads: 2, ..settings }
 }
 

@@ -1,7 +1,7 @@
 //! Recipes: what is accepted, what lies over what, what is refused and how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use negscale_methods::host::Kind;
+use negscale_methods::host::ItemKind;
 use negscale_methods::hosts;
 use negscale_methods::settings::table;
 use negscale_methods::trainer::Tree;
@@ -15,13 +15,14 @@ fn read(text: &str) -> Layers {
 }
 
 fn resolve(layers: &Layers) -> Recipe {
-    layers.resolve(Kind::Images, Some(28)).unwrap()
+    layers.resolve(ItemKind::Images, Some(28)).unwrap()
 }
 
 #[track_caller]
 fn refused(text: &str, parts: &[&str]) {
-    let outcome =
-        Layers::new().with_text("mine.toml", text).and_then(|layers| layers.resolve(Kind::Images, Some(28)));
+    let outcome = Layers::new()
+        .with_text("mine.toml", text)
+        .and_then(|layers| layers.resolve(ItemKind::Images, Some(28)));
     let message = outcome.expect_err(text).to_string();
     for part in parts {
         assert!(message.contains(part), "`{part}` is missing in: {message}");
@@ -39,7 +40,7 @@ fn the_defaults_are_those_of_the_embedded_data_and_the_host() {
     );
     assert_eq!(recipe.baseline.as_deref(), Some("cross-entropy"));
     assert_eq!((recipe.flag_below, recipe.train.recent, recipe.train.seed), (0.5, 10, 1));
-    let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(Kind::Images);
+    let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(ItemKind::Images);
     assert_eq!((recipe.train.epochs, recipe.train.batch), (regime.epochs, regime.batch));
     assert_eq!((&recipe.train.optimiser, &recipe.train.schedule), (&regime.optimiser, &regime.schedule));
     assert_eq!(read("data = \"cifar10\"").data().unwrap().noise.to_string(), "none");
@@ -49,12 +50,12 @@ fn the_defaults_are_those_of_the_embedded_data_and_the_host() {
 fn the_network_is_chosen_by_the_data() {
     let net = |layers: &Layers, kind, side| layers.resolve(kind, side).unwrap().train.net;
     let none = Layers::new();
-    assert_eq!(net(&none, Kind::Images, Some(40)), "cnn-small");
-    assert_eq!(net(&none, Kind::Images, Some(41)), "resnet-18");
-    assert_eq!(net(&none, Kind::Images, None), "resnet-18");
-    assert_eq!(net(&none, Kind::Features, None), "mlp");
-    assert_eq!(net(&read("side = 32"), Kind::Images, Some(224)), "cnn-small");
-    assert_eq!(net(&read("net = \"cnn-9\""), Kind::Images, Some(224)), "cnn-9");
+    assert_eq!(net(&none, ItemKind::Images, Some(40)), "cnn-small");
+    assert_eq!(net(&none, ItemKind::Images, Some(41)), "resnet-18");
+    assert_eq!(net(&none, ItemKind::Images, None), "resnet-18");
+    assert_eq!(net(&none, ItemKind::Features, None), "mlp");
+    assert_eq!(net(&read("side = 32"), ItemKind::Images, Some(224)), "cnn-small");
+    assert_eq!(net(&read("net = \"cnn-9\""), ItemKind::Images, Some(224)), "cnn-9");
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn another_kind_of_optimiser_or_schedule_begins_with_its_own_defaults() {
     assert_eq!(recipe.train.optimiser, OptimiserSettings::Adam(Adam { beta1: 0.8, ..Adam::default() }));
     assert_eq!(recipe.train.schedule.shape, Shape::Cosine { period: None, floor: 0.0, per_step: false });
     // The same kind keeps the host's numbers.
-    let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(Kind::Images);
+    let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(ItemKind::Images);
     let recipe = resolve(&read("[optimiser]\nkind = \"sgd\"\nmomentum = 0.5"));
     assert_eq!(
         recipe.train.optimiser,
@@ -124,7 +125,7 @@ fn a_recipe_reads_back_as_itself() {
         let again = Layers::new().with_text("again.toml", &written).unwrap();
         assert_eq!(resolve(&again), recipe, "{text}\n->\n{written}");
         // Nothing is left to a default: what the data is like does not matter any more.
-        assert_eq!(again.resolve(Kind::Features, None).unwrap(), recipe, "{written}");
+        assert_eq!(again.resolve(ItemKind::Features, None).unwrap(), recipe, "{written}");
         assert_eq!(resolve(&again).to_toml(), written);
     }
 }
@@ -401,7 +402,7 @@ fn photographs_are_brought_to_a_size_that_can_be_trained_on() {
 fn recipes_that_do_not_record_are_written_as_before() {
     let resolve = |sets: &[&str]| -> recipe::Recipe {
         let layers = Layers::new().with_sets(sets.iter().map(|set| set.to_string())).unwrap();
-        layers.resolve(Kind::Features, None).unwrap()
+        layers.resolve(ItemKind::Features, None).unwrap()
     };
     let (plain, off) = (resolve(&[]), resolve(&["similarity=false", "probe=0"]));
     assert_eq!(plain.fingerprint(), off.fingerprint());
@@ -409,6 +410,6 @@ fn recipes_that_do_not_record_are_written_as_before() {
     let on = resolve(&["similarity=true", "probe=64"]);
     assert!(on.train.similarity && on.train.probe == 64 && on.train.probe_steps == 10);
     let again = Layers::new().with_text("again.toml", &on.to_toml()).unwrap();
-    assert_eq!(again.resolve(Kind::Features, None).unwrap(), on);
+    assert_eq!(again.resolve(ItemKind::Features, None).unwrap(), on);
     assert_ne!(plain.fingerprint(), on.fingerprint());
 }

@@ -1,7 +1,7 @@
 //! `[matrix]` spans runs: which, in what order, and what is said of slips.
 #![allow(clippy::unwrap_used)]
 
-use negscale_methods::host::Kind;
+use negscale_methods::host::ItemKind;
 use negscale_run::recipe::{Layers, MatrixCell, expand};
 
 fn cells(text: &str) -> Vec<MatrixCell> {
@@ -45,7 +45,7 @@ data = [{ data = \"cifar10\" }, { data = \"cifar100\", epochs = 12, \"negscale.m
 method = [{ host = \"rolr\", plugin = \"none\" }, { host = \"rolr\", plugin = \"negscale\", negscale.lambda = 0.25 }]
 ";
     let recipes: Vec<_> =
-        cells(text).iter().map(|cell| cell.layers().resolve(Kind::Images, Some(32)).unwrap()).collect();
+        cells(text).iter().map(|cell| cell.layers().resolve(ItemKind::Images, Some(32)).unwrap()).collect();
     let found: Vec<_> =
         recipes.iter().map(|r| (r.data.data.as_str(), r.train.epochs, r.train.plugin.as_str())).collect();
     let wanted = [
@@ -73,8 +73,10 @@ fn paths_with_points_may_be_quoted_or_not() {
 #[test]
 fn a_list_is_a_value_where_a_setting_takes_one() {
     let found = cells("[matrix]\nhidden = [[], [24], [48, 24]]\n");
-    let hidden: Vec<_> =
-        found.iter().map(|cell| cell.layers().resolve(Kind::Features, None).unwrap().train.hidden).collect();
+    let hidden: Vec<_> = found
+        .iter()
+        .map(|cell| cell.layers().resolve(ItemKind::Features, None).unwrap().train.hidden)
+        .collect();
     assert_eq!(hidden, [vec![], vec![24], vec![48, 24]]);
 }
 
@@ -118,17 +120,17 @@ fn a_recipe_without_a_matrix_is_one_run() {
 #[test]
 fn a_cell_lies_over_the_common_recipe_and_set_over_the_cell() {
     let cell = cells("seed = 5\nepochs = 4\n[matrix]\nseed = [7]\n").remove(0);
-    let recipe = cell.layers().resolve(Kind::Images, Some(28)).unwrap();
+    let recipe = cell.layers().resolve(ItemKind::Images, Some(28)).unwrap();
     assert_eq!((recipe.train.seed, recipe.train.epochs), (7, 4));
     let layers = cell.layers().clone().with_sets(["seed=9"]).unwrap();
-    assert_eq!(layers.resolve(Kind::Images, Some(28)).unwrap().train.seed, 9);
+    assert_eq!(layers.resolve(ItemKind::Images, Some(28)).unwrap().train.seed, 9);
 }
 
 #[test]
 fn kinds_of_different_axes_go_together_whatever_their_order() {
     let text = "[matrix]\n\"optimiser.epsilon\" = [1e-7]\n\"optimiser.kind\" = [\"adam\"]\n";
     let cell = cells(text).remove(0);
-    assert!(cell.layers().resolve(Kind::Images, Some(28)).is_ok());
+    assert!(cell.layers().resolve(ItemKind::Images, Some(28)).is_ok());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use negscale::Taxonomy;
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::{Dataset, FeatureStore, Image, ImageStore, Items, NoiseSpec, Shape};
-use negscale_methods::host::Kind;
+use negscale_methods::host::ItemKind;
 use negscale_methods::hosts::{self, METHODS};
 use negscale_methods::trainer::{Task, TrainSettings, Trainer, Tree};
 use negscale_nets::model::Preparation;
@@ -98,8 +98,8 @@ impl ImageStore for Cloud {
 }
 
 /// What a network takes.
-fn kind_of(net: &str) -> Kind {
-    if net == "mlp" { Kind::Features } else { Kind::Images }
+fn kind_of(net: &str) -> ItemKind {
+    if net == "mlp" { ItemKind::Features } else { ItemKind::Images }
 }
 
 /// Runs the benchmark.
@@ -107,7 +107,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { host, net, batch, dim, rounds, steps, json } = arguments;
     let kind = kind_of(&net);
     // Short rounds: the speed of a machine wanders.
-    let (many, long) = if kind == Kind::Features { (31, 10) } else { (5, 2) };
+    let (many, long) = if kind == ItemKind::Features { (31, 10) } else { (5, 2) };
     let (rounds, steps) = (rounds.unwrap_or(many), steps.unwrap_or(long));
     if rounds == 0 || steps == 0 || batch.is_some_and(|batch| batch < 2) || dim == 0 {
         bail!("--rounds, --steps and --dim must be at least 1, --batch at least 2");
@@ -183,9 +183,10 @@ impl Stopwatch {
         let tree = Taxonomy::builtin("cifar10")?;
         let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
         let kind = kind_of(net);
-        let (count, size) = if kind == Kind::Features { (64 * batch, dim) } else { (6 * batch, SHAPE.len()) };
+        let (count, size) =
+            if kind == ItemKind::Features { (64 * batch, dim) } else { (6 * batch, SHAPE.len()) };
         let store = Arc::new(Cloud::new(count, size));
-        let items = if kind == Kind::Features { Items::Features(store) } else { Items::Images(store) };
+        let items = if kind == ItemKind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
         let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;
         let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), None)?;

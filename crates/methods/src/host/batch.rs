@@ -15,7 +15,7 @@ pub struct Epoch {
 
 /// Samples of one kind in a batch.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct SubBatch {
     /// Numbers of the samples.
     pub samples: Vec<u32>,
     /// Their given labels.
@@ -24,7 +24,7 @@ pub struct Part {
     pub views: Vec<Samples>,
 }
 
-impl Part {
+impl SubBatch {
     /// How many samples.
     pub fn len(&self) -> usize {
         self.samples.len()
@@ -48,9 +48,9 @@ pub struct Batch {
     /// Batches of the phase.
     pub steps: usize,
     /// The labelled (or only) part.
-    pub labelled: Part,
+    pub labelled: SubBatch,
     /// The unlabelled part, if the phase's order is a pair.
-    pub unlabelled: Option<Part>,
+    pub unlabelled: Option<SubBatch>,
 }
 
 impl Batch {
@@ -60,16 +60,16 @@ impl Batch {
     }
 
     /// The labelled part and, if it has samples, the unlabelled one.
-    pub fn parts(&self) -> Vec<&Part> {
+    pub fn parts(&self) -> Vec<&SubBatch> {
         let unlabelled = self.unlabelled.iter().filter(|part| !part.is_empty());
         std::iter::once(&self.labelled).chain(unlabelled).collect()
     }
 }
 
 impl Deref for Batch {
-    type Target = Part;
+    type Target = SubBatch;
 
-    fn deref(&self) -> &Part {
+    fn deref(&self) -> &SubBatch {
         &self.labelled
     }
 }

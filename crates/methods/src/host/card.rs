@@ -26,7 +26,7 @@ pub enum Provenance {
 /// Which networks give the prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Judges {
+pub enum PredictedBy {
     /// The first one.
     First,
     /// All of them: logits are summed.
@@ -47,7 +47,7 @@ pub enum Beliefs {
 /// What kind of items the data has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ItemKind {
     /// Pictures.
     Images,
     /// Feature vectors.
@@ -58,7 +58,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     /// What the items are.
-    pub kind: Kind,
+    pub kind: ItemKind,
     /// Number of classes.
     pub classes: usize,
     /// Number of samples to train on.
@@ -173,11 +173,11 @@ pub(crate) use settings;
 /// State and restoration of a host that has nothing to keep but what a part of it keeps.
 macro_rules! keeps {
     ($($part:ident).+) => {
-        fn state(&self) -> State {
+        fn state(&self) -> HostState {
             self.$($part).+.state()
         }
 
-        fn restore(&mut self, state: State) -> Result<()> {
+        fn restore(&mut self, state: HostState) -> Result<()> {
             self.$($part).+.restore(state)
         }
     };
@@ -226,7 +226,7 @@ pub struct Card {
     /// Heads beside the classifier.
     pub heads: Heads,
     /// Which networks give the prediction.
-    pub judges: Judges,
+    pub predicted_by: PredictedBy,
     /// Who writes targets and clean probabilities.
     pub beliefs: Beliefs,
     /// Cost of an epoch, in forward passes per sample (a backward pass counts two), as text where it depends.
@@ -236,7 +236,7 @@ pub struct Card {
     /// What each of them means.
     pub meanings: &'static [Meaning],
     /// How it is trained by default.
-    pub regime: fn(Kind) -> Regime,
+    pub regime: fn(ItemKind) -> Regime,
     /// Makes the host from its settings: those given, defaults for the others. Settings out of range are an error.
     pub build: fn(&toml::Table, &Facts) -> Result<Box<dyn Host>>,
 }

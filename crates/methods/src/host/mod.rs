@@ -16,13 +16,13 @@ mod networks;
 mod plan;
 mod true_labels;
 
-pub use batch::{Batch, Epoch, Part};
-pub use card::{Beliefs, Card, Facts, Judges, Kind, Meaning, Protocol, Provenance, Regime};
+pub use batch::{Batch, Epoch, SubBatch};
+pub use card::{Beliefs, Card, Facts, ItemKind, Meaning, PredictedBy, Protocol, Provenance, Regime};
 pub use context::HostContext;
 pub(crate) use context::Scans;
 pub use known_noise::KnownNoise;
 pub use networks::Networks;
-pub use plan::{Objective, Phase, Plan, Reset, Stage, State, Tap};
+pub use plan::{HostState, Objective, Phase, Plan, Reset, Stage, Tap};
 pub use true_labels::Count;
 
 use crate::Result;
@@ -67,12 +67,12 @@ pub trait Host: Send {
     }
 
     /// State needed to resume, apart from networks, optimisers, ledger and the plan of the running epoch.
-    fn state(&self) -> State {
-        State::default()
+    fn state(&self) -> HostState {
+        HostState::default()
     }
 
     /// Restores a state saved by [`state`](Self::state).
-    fn restore(&mut self, state: State) -> Result<()> {
+    fn restore(&mut self, state: HostState) -> Result<()> {
         let _ = state;
         Ok(())
     }

@@ -169,14 +169,14 @@ impl Objective {
 
 /// State of a host across epochs and batches, in a form that can be saved.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct HostState {
     /// Numbers by name.
     pub floats: BTreeMap<String, Vec<f32>>,
     /// Counts, labels and sample numbers by name.
     pub whole: BTreeMap<String, Vec<u32>>,
 }
 
-impl State {
+impl HostState {
     /// Takes out numbers that were saved under a name.
     pub fn take_floats(&mut self, name: &str) -> Result<Vec<f32>> {
         self.floats.remove(name).ok_or_else(|| missing(name))

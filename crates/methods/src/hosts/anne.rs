@@ -22,7 +22,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: Some(Projection::NormRelu), prediction: true },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "11 + neighbours",
     settings: || table(&Settings::default()),
@@ -69,8 +69,8 @@ fn tuned(facts: &Facts) -> (f64, f64, f64) {
 }
 
 /// Down to a fiftieth. Mixed targets make small gradients, which norms make up for: a network without them wants larger steps.
-fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.02 } else { 0.05 };
+fn regime(kind: ItemKind) -> Regime {
+    let lr = if kind == ItemKind::Images { 0.02 } else { 0.05 };
     let schedule = Shape::Cosine { period: None, floor: 0.02, per_step: false };
     Regime::new(128, Sgd { lr, ..Sgd::default() }, schedule)
 }
@@ -94,11 +94,11 @@ impl Anne {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         let warm_up = settings.warm_up.epochs(facts.epochs);
-        let strong = if facts.kind == Kind::Images { View::AutoAugment } else { View::Strong };
+        let strong = if facts.kind == ItemKind::Images { View::AutoAugment } else { View::Strong };
         Ok(Self { warm_up, batch: facts.batch, strong, held: Selection::default(), settings })
     }
 
-    /// Judges all samples and writes it into the ledger.
+    /// Assesses all samples and writes it into the ledger.
     fn judge(&mut self, context: &mut HostContext) -> Result<()> {
         let scan = context.scan_features(0, self.settings.scan_view)?;
         let given = context.ledger.given();
@@ -172,8 +172,8 @@ impl Host for Anne {
         Ok(objective.with_term("consistency", &same).with_tap(tap))
     }
 
-    fn state(&self) -> State {
-        let mut state = State::default();
+    fn state(&self) -> HostState {
+        let mut state = HostState::default();
         // What is right is in the ledger.
         let Selection { labels, clean, fell_back, .. } = &self.held;
         state.whole.insert("labels".into(), labels.clone());
@@ -182,7 +182,7 @@ impl Host for Anne {
         state
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.held.labels = state.take_whole("labels")?;
         self.held.clean = state.take_whole("clean")?.into_iter().map(|clean| clean == 1).collect();
         self.held.fell_back = state.take_whole("fell back")?.contains(&1);

@@ -24,7 +24,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Reconstruction,
     nets: 2,
     heads: Heads { projection: Some(Projection::Concepts), prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "30",
     settings: || table(&Settings::default()),

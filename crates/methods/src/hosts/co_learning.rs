@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: Some(Projection::Square), prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Predictions,
     cost: "10",
     settings: || table(&Settings::default()),
@@ -45,7 +45,7 @@ settings! {
 }
 
 /// Adam at a constant rate for two fifths, then down to zero with little momentum.
-fn regime(_: Kind) -> Regime {
+fn regime(_: ItemKind) -> Regime {
     Regime::new(128, Adam::default(), Shape::Linear { start: Milestone::Share(0.4), momentum: Some(0.1) })
 }
 

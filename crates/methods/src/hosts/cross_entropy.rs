@@ -16,7 +16,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Standard,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Predictions,
     cost: "3",
     settings: || table(&Settings::default()),
@@ -34,8 +34,8 @@ settings! {
 }
 
 /// As the reference code of CIFAR-N has it, with a tenth of the epochs; a network without norms wants smaller steps.
-pub(super) fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.1 } else { 0.02 };
+pub(super) fn regime(kind: ItemKind) -> Regime {
+    let lr = if kind == ItemKind::Images { 0.1 } else { 0.02 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.6)], factor: 0.1 };
     Regime { epochs: 10, ..Regime::new(128, Sgd { lr, ..Sgd::default() }, schedule) }
 }

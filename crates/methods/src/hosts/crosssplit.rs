@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: Some(Projection::LinearNorm), prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "17; 32 without the split",
     settings: || table(&Settings::default()),
@@ -50,8 +50,8 @@ impl Settings {
 }
 
 /// A cosine down to a fiftieth.
-fn regime(kind: Kind) -> Regime {
-    contrast::regime(if kind == Kind::Images { 0.1 } else { 0.05 }, None, 0.02)
+fn regime(kind: ItemKind) -> Regime {
+    contrast::regime(if kind == ItemKind::Images { 0.1 } else { 0.05 }, None, 0.02)
 }
 
 struct CrossSplit {
@@ -143,14 +143,14 @@ impl Host for CrossSplit {
         Ok(tap(self.shared.fit(batch, context, &taught)?, kept, given, taught.believed))
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> HostState {
         let mut state = self.shared.divided.peers.state();
         let ranges = self.ranges.as_flattened().iter().map(|&d| d as f32).collect();
         state.floats.insert("ranges".into(), ranges);
         state
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         let ranges = state.take_floats("ranges")?;
         self.ranges = ranges.chunks_exact(2).map(|range| [range[0].into(), range[1].into()]).collect();
         self.shared.divided.peers.restore(state)

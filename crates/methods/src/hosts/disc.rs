@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Code,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "6 + 6 of those learnt",
     settings: || table(&Settings::default()),
@@ -65,8 +65,8 @@ impl Settings {
 }
 
 /// As published (no momentum), in fewer epochs; a network without norms wants larger steps.
-fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.1 } else { 0.2 };
+fn regime(kind: ItemKind) -> Regime {
+    let lr = if kind == ItemKind::Images { 0.1 } else { 0.2 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.4), Milestone::Share(0.8)], factor: 0.1 };
     let optimiser = Sgd { lr, momentum: 0.0, weight_decay: 1e-3, ..Sgd::default() };
     Regime::new(128, optimiser, schedule)
@@ -163,11 +163,11 @@ impl Host for Disc {
         self.settings.tap_all.then_some("tap_all = false")
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> HostState {
         self.thresholds.save()
     }
 
-    fn restore(&mut self, state: State) -> Result<()> {
+    fn restore(&mut self, state: HostState) -> Result<()> {
         self.thresholds = Thresholds::restore(state)?;
         Ok(())
     }

@@ -19,7 +19,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "36s + 2, s the share held to be clean",
     settings: || table(&Settings::default()),
@@ -54,7 +54,7 @@ impl Settings {
     pub fn checked(mut self, facts: &Facts) -> Result<Self> {
         self.semi = self.semi.checked(facts)?;
         if self.tap == Tapped::Auto {
-            self.tap = if facts.kind == Kind::Images { Tapped::Mixed } else { Tapped::Unmixed };
+            self.tap = if facts.kind == ItemKind::Images { Tapped::Mixed } else { Tapped::Unmixed };
         }
         if let Some(KnownNoise::Symmetric(rate)) = facts.noise_for(self.semi.protocol) {
             let is_heavy = rate >= 0.85;
@@ -67,8 +67,8 @@ impl Settings {
 
 /// A tenth of the rate in the second half. The published rate is for pictures; short runs of small networks without norms take
 /// larger steps.
-pub(super) fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.02 } else { 0.05 };
+pub(super) fn regime(kind: ItemKind) -> Regime {
+    let lr = if kind == ItemKind::Images { 0.02 } else { 0.05 };
     let schedule = Shape::Steps { at: vec![Milestone::Share(0.5)], factor: 0.1 };
     Regime::new(64, Sgd { lr, ..Sgd::default() }, schedule)
 }

@@ -19,7 +19,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: Some(Projection::Relu), prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "36s + 2, s the share held to be clean (6 in epochs that learn features)",
     settings: || table(&Settings::default()),
@@ -101,13 +101,13 @@ impl Host for Purer {
         Ok(objective)
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> HostState {
         let mut state = self.dividing.state();
         self.purifying.save(&mut state);
         state
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.purifying.restore(&mut state)?;
         self.dividing.divided.peers.labels = Some(self.purifying.labels.clone());
         self.dividing.restore(state)

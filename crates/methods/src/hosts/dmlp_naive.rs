@@ -20,7 +20,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 1,
     heads: Heads { projection: Some(Projection::Relu), prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "3 (6 in epochs that learn features)",
     settings: || table(&PurifiedSettings::default()),
@@ -30,9 +30,9 @@ pub const CARD: Card = Card {
 };
 
 /// That of cross-entropy; pictures need as many epochs again for their features.
-fn regime(kind: Kind) -> Regime {
+fn regime(kind: ItemKind) -> Regime {
     let plain = cross_entropy::regime(kind);
-    Regime { epochs: if kind == Kind::Images { 2 * plain.epochs } else { plain.epochs }, ..plain }
+    Regime { epochs: if kind == ItemKind::Images { 2 * plain.epochs } else { plain.epochs }, ..plain }
 }
 
 struct Naive {
@@ -67,13 +67,13 @@ impl Host for Naive {
         Ok(Objective::new(loss).with_tap(tap))
     }
 
-    fn state(&self) -> State {
-        let mut state = State::default();
+    fn state(&self) -> HostState {
+        let mut state = HostState::default();
         self.purifying.save(&mut state);
         state
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.purifying.restore(&mut state)
     }
 }

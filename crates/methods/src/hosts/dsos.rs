@@ -21,7 +21,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "3",
     settings: || table(&Settings::default()),
@@ -60,8 +60,8 @@ impl Settings {
 }
 
 /// As published for CIFAR-100, in fewer epochs. Feature vectors: one drop, late.
-fn regime(kind: Kind) -> Regime {
-    let (lr, at) = if kind == Kind::Images { (0.03, vec![0.5, 0.8]) } else { (0.02, vec![0.8]) };
+fn regime(kind: ItemKind) -> Regime {
+    let (lr, at) = if kind == ItemKind::Images { (0.03, vec![0.5, 0.8]) } else { (0.02, vec![0.8]) };
     let schedule = Shape::Steps { at: at.into_iter().map(Milestone::Share).collect(), factor: 0.1 };
     Regime::new(32, Sgd { lr, ..Sgd::default() }, schedule)
 }
@@ -89,7 +89,7 @@ impl Dsos {
         self.worth.get(sample).copied().unwrap_or(1.0).into()
     }
 
-    /// Judges all samples and writes targets and clean probabilities; gives the shares of replaced and of unknown ones.
+    /// Assesses all samples and writes targets and clean probabilities; gives the shares of replaced and of unknown ones.
     fn judge(&mut self, context: &mut HostContext) -> Result<[f64; 2]> {
         let scan = context.scan(0, self.settings.scan_view)?;
         let (mut rows, given) = (scan.probabilities(), context.ledger.given());
@@ -166,14 +166,14 @@ impl Host for Dsos {
         Ok(objective.with_tap(tap.believing(pick(&labels))))
     }
 
-    fn state(&self) -> State {
-        let mut state = State::default();
+    fn state(&self) -> HostState {
+        let mut state = HostState::default();
         state.floats.insert("worth".into(), self.worth.clone());
         state.whole.insert("labels".into(), self.labels.clone());
         state
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.worth = state.take_floats("worth")?;
         self.labels = state.take_whole("labels")?;
         Ok(())

@@ -19,7 +19,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Predictions,
     cost: "6",
     settings: || table(&Settings::default()),

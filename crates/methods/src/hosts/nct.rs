@@ -22,7 +22,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Predictions,
     cost: "6 alone, 4 - 3R together, R the share forgotten",
     settings: || table(&Settings::default()),
@@ -51,14 +51,14 @@ impl Settings {
         self.rate = self.rate.settle(self.protocol, facts)?;
         self.check()?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2: it is cut in halves")?;
-        let by_classes = facts.classes as f64 * if facts.kind == Kind::Images { 1.0 } else { 3.0 };
+        let by_classes = facts.classes as f64 * if facts.kind == ItemKind::Images { 1.0 } else { 3.0 };
         let sigma = if self.sigma > 0.0 { self.sigma } else { by_classes };
         Ok(Self { sigma, ..self })
     }
 }
 
 /// A tenth of the rate at 200, 300 and 400 of 450 epochs, both stages together.
-fn regime(_: Kind) -> Regime {
+fn regime(_: ItemKind) -> Regime {
     let at = [0.44, 0.67, 0.89].map(Milestone::Share).to_vec();
     Regime::new(128, Sgd { lr: 0.1, ..Sgd::default() }, Shape::Steps { at, factor: 0.1 })
 }

@@ -3,8 +3,8 @@
 pub(crate) use crate::Result;
 pub(crate) use crate::host::card::{keeps, settings};
 pub(crate) use crate::host::{
-    Batch, Beliefs, Card, Facts, Host, HostContext, Judges, Kind, KnownNoise, Objective, Phase, Plan,
-    Protocol, Provenance, Regime, State, Tap,
+    Batch, Beliefs, Card, Facts, Host, HostContext, HostState, ItemKind, KnownNoise, Objective, Phase, Plan,
+    PredictedBy, Protocol, Provenance, Regime, Tap,
 };
 pub(crate) use crate::settings::{
     FEW_CLASSES, at_least_1, below_1, milestone, not_negative, positive, positive_share, read, require,

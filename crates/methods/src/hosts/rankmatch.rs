@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Reconstruction,
     nets: 2,
     heads: Heads { projection: Some(Projection::Relu), prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "50s + 2, s the share held to be clean",
     settings: || table(&Settings::default()),

@@ -18,7 +18,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Code,
     nets: 2,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "22",
     settings: || table(&Settings::default()),
@@ -28,7 +28,7 @@ pub const CARD: Card = Card {
 };
 
 /// A rate of 0.02 throughout, a tenth of it in the last fifth.
-pub(super) fn regime(_: Kind) -> Regime {
+pub(super) fn regime(_: ItemKind) -> Regime {
     let schedule = Shape::Last { epochs: Milestone::Share(0.2), factor: 0.1 };
     Regime::new(128, Sgd::default(), schedule)
 }
@@ -60,11 +60,11 @@ impl Host for RoLR {
         Ok(objective.with_tap(Tap::new(out, batch.given.clone()).believing(believed)))
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> HostState {
         self.0.peers.state()
     }
 
-    fn restore(&mut self, state: State) -> Result<()> {
+    fn restore(&mut self, state: HostState) -> Result<()> {
         self.0.peers.restore(state)
     }
 }

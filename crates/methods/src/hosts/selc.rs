@@ -20,7 +20,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "3",
     settings: || table(&Settings::default()),
@@ -67,8 +67,8 @@ fn tuned(facts: &Facts) -> Option<f64> {
 }
 
 /// The published optimiser; drops of short runs. Feature vectors are learnt in larger steps.
-pub(super) fn regime(kind: Kind) -> Regime {
-    let (lr, at) = if kind == Kind::Images { (0.02, vec![0.5, 0.8]) } else { (0.03, vec![0.8]) };
+pub(super) fn regime(kind: ItemKind) -> Regime {
+    let (lr, at) = if kind == ItemKind::Images { (0.02, vec![0.5, 0.8]) } else { (0.03, vec![0.8]) };
     let schedule = Shape::Steps { at: at.into_iter().map(Milestone::Share).collect(), factor: 0.1 };
     Regime::new(128, Sgd { lr, weight_decay: 1e-3, ..Sgd::default() }, schedule)
 }

@@ -22,7 +22,7 @@ pub const CARD: Card = Card {
         // Half of the epochs to learn in, and no wrong labels to learn.
         let optimiser = Sgd { lr: 0.05, weight_decay: 1e-3, ..Sgd::default() }.into();
         let regime = selc::regime(kind);
-        if kind == Kind::Images { regime } else { Regime { optimiser, ..regime } }
+        if kind == ItemKind::Images { regime } else { Regime { optimiser, ..regime } }
     },
     build: |table, facts| Ok(Box::new(SelcPlus::new(read("selc-plus", table)?, facts)?)),
     ..selc::CARD
@@ -70,11 +70,11 @@ impl Host for SelcPlus {
         Ok(objective.with_tap(Tap::new(out, batch.given.clone()).believing(corrected)))
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> HostState {
         self.selc.state()
     }
 
-    fn restore(&mut self, state: State) -> Result<()> {
+    fn restore(&mut self, state: HostState) -> Result<()> {
         self.selc.restore(state)
     }
 }

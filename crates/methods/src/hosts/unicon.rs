@@ -23,7 +23,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 2,
     heads: Heads { projection: Some(Projection::LinearNorm), prediction: false },
-    judges: Judges::Sum,
+    predicted_by: PredictedBy::Sum,
     beliefs: Beliefs::Own,
     cost: "16s + 20, s the share held to be clean",
     settings: || table(&Settings::default()),
@@ -61,8 +61,8 @@ impl Settings {
 }
 
 /// A cosine down to a hundredth over four fifths of the epochs. Vectors take larger steps, as for DivideMix.
-fn regime(kind: Kind) -> Regime {
-    contrast::regime(if kind == Kind::Images { 0.02 } else { 0.05 }, Some(Milestone::Share(0.8)), 0.01)
+fn regime(kind: ItemKind) -> Regime {
+    contrast::regime(if kind == ItemKind::Images { 0.02 } else { 0.05 }, Some(Milestone::Share(0.8)), 0.01)
 }
 
 struct Unicon {

@@ -100,7 +100,7 @@ impl AdaptiveSettings {
         Ok(())
     }
 
-    /// Judges all samples by what the network makes of them.
+    /// Assesses all samples by what the network makes of them.
     pub fn select(&self, scan: &Scan, given: &[u32], warming_up: bool) -> Result<Selection> {
         let (samples, classes, dim) = (scan.len(), scan.classes, scan.dim);
         let p = scan.probabilities();

@@ -36,7 +36,7 @@ pub struct Fine {
     pub alignment: Vec<f64>,
 }
 
-/// Judges all labels; rows of `z` have length 1.
+/// Assesses all labels; rows of `z` have length 1.
 pub fn fine(z: &[f32], dim: usize, labels: &[u32], classes: usize, gamma: f64) -> Result<Fine> {
     let samples = count(WHAT, z, dim)?;
     check_labels(WHAT, labels, samples, classes)?;

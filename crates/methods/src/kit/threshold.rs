@@ -11,7 +11,7 @@
 
 use super::loss::{cross_entropy_rows, generalised_cross_entropy_rows};
 use super::rows::largest;
-use crate::host::State;
+use crate::host::HostState;
 use crate::{Error, Result};
 use burn::tensor::{Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -193,8 +193,8 @@ impl Thresholds {
     }
 
     /// Everything, in a form that can be saved.
-    pub fn save(&self) -> State {
-        let mut state = State::default();
+    pub fn save(&self) -> HostState {
+        let mut state = HostState::default();
         for (v, ViewRecord { own, most, threshold }) in self.seen.iter().enumerate() {
             for (name, values) in [("own", own), ("most", most), ("threshold", threshold)] {
                 state.floats.insert(format!("{name}{v}"), values.clone());
@@ -208,7 +208,7 @@ impl Thresholds {
     }
 
     /// What was saved.
-    pub fn restore(mut state: State) -> Result<Self> {
+    pub fn restore(mut state: HostState) -> Result<Self> {
         let mut seen = |v: usize| -> Result<ViewRecord> {
             Ok(ViewRecord {
                 own: state.take_floats(&format!("own{v}"))?,

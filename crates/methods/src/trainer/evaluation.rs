@@ -4,7 +4,7 @@ use super::similarity::{self, record_similarity};
 use super::task::Look;
 use super::{Trainer, Tree};
 use crate::Result;
-use crate::host::{Beliefs, Epoch, HostContext, Judges, Plan};
+use crate::host::{Beliefs, Epoch, HostContext, Plan, PredictedBy};
 use negscale_audit::area_under_curve;
 use negscale_data::{Loader, View};
 use negscale_nets::{Scan, accuracy, scan};
@@ -17,18 +17,18 @@ const HELD_CLEAN: f64 = 0.5;
 impl Trainer {
     /// Predictions of the evaluated networks on a set, together and each alone.
     fn predict(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
-        let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
+        let predicting = if self.card.predicted_by == PredictedBy::Sum { self.networks.len() } else { 1 };
         let look = |net| {
             let net = self.networks.for_evaluation(net)?;
             Ok(Arc::new(scan(&net, loader, View::Plain, 0, false, &self.device, &self.stop)?))
         };
-        let alone = (0..judges).map(look).collect::<Result<Vec<_>>>()?;
+        let alone = (0..predicting).map(look).collect::<Result<Vec<_>>>()?;
         Ok((sum(alone.iter().map(Arc::as_ref)), alone))
     }
 
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
     pub(super) fn evaluate(&mut self, plan: &Plan) -> Result<EpochRecord> {
-        let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
+        let predicting = if self.card.predicted_by == PredictedBy::Sum { self.networks.len() } else { 1 };
         let widths = self.host.widths(&mut context!(self))?;
         self.networks.set_widths(&widths);
         let wants_tree = self.plugin.as_ref().is_some_and(|plugin| plugin.wants_tree());
@@ -38,7 +38,7 @@ impl Trainer {
         } else {
             context.scan(0, View::Plain)
         }?;
-        let others = (1..judges).map(|net| context.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
+        let others = (1..predicting).map(|net| context.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
         let alone: Vec<Arc<Scan>> = [first.clone()].into_iter().chain(others).collect();
         let seen = sum(alone.iter().map(Arc::as_ref));
         let grown =
@@ -121,7 +121,7 @@ impl Trainer {
 fn sum<'a>(scans: impl IntoIterator<Item = &'a Scan>) -> Scan {
     let mut scans = scans.into_iter();
     let Some(mut total) = scans.next().cloned() else {
-        unreachable!("every method has a network that judges")
+        unreachable!("every method has a network that predicts")
     };
     scans.for_each(|scan| total.add(scan));
     total

@@ -42,7 +42,9 @@ pub use crate::plugins::Tree;
 pub use settings::{TrainSettings, devices, open_device};
 pub use task::Task;
 
-use crate::host::{Card, Epoch, Facts, Host, HostContext, Judges, Kind, KnownNoise, Networks, Plan, Scans};
+use crate::host::{
+    Card, Epoch, Facts, Host, HostContext, ItemKind, KnownNoise, Networks, Plan, PredictedBy, Scans,
+};
 use crate::hosts;
 use crate::plugins::{self, Plugin};
 use crate::{Error, Result};
@@ -148,8 +150,8 @@ impl Trainer {
         let truths = task::draw_truths(train.truth.as_deref(), asked, settings.seed, card.id)?;
         let facts = Facts {
             kind: match preparation {
-                Preparation::Images(_) => Kind::Images,
-                Preparation::Features(_) => Kind::Features,
+                Preparation::Images(_) => ItemKind::Images,
+                Preparation::Features(_) => ItemKind::Features,
             },
             classes: classes.len(),
             samples: train.len(),
@@ -338,9 +340,10 @@ impl Trainer {
 
     /// The trained model; `about` is text for people.
     pub fn model(&self, about: BTreeMap<String, String>) -> Result<Model> {
-        let judges = if self.card.judges == Judges::Sum { self.networks.len() } else { 1 };
-        let nets =
-            (0..judges).map(|net| Ok(self.networks.for_evaluation(net)?.valid())).collect::<Result<_>>()?;
+        let predicting = if self.card.predicted_by == PredictedBy::Sum { self.networks.len() } else { 1 };
+        let nets = (0..predicting)
+            .map(|net| Ok(self.networks.for_evaluation(net)?.valid()))
+            .collect::<Result<_>>()?;
         Ok(Model::new(nets, self.classes.clone(), self.preparation.clone(), about)?)
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of a training run, resolved: every one has its value.
 
-use crate::host::Kind;
+use crate::host::ItemKind;
 use crate::{Error, Result, hosts, plugins};
 use burn::tensor::Device;
 use negscale_audit::VerdictSettings;
@@ -61,7 +61,7 @@ const PROBE_STEPS: usize = 10;
 
 impl TrainSettings {
     /// A host as it is trained by default, with a network, without a plug-in.
-    pub fn of(host: &str, net: &str, kind: Kind) -> Result<Self> {
+    pub fn of(host: &str, net: &str, kind: ItemKind) -> Result<Self> {
         let regime = (hosts::card(host)?.regime)(kind);
         Ok(Self {
             host: host.into(),

@@ -4,7 +4,7 @@ use super::checkpoint::Contents;
 use super::similarity::Probe;
 use super::task::Shown;
 use super::{Position, Trainer, Tree};
-use crate::host::State;
+use crate::host::HostState;
 use crate::{Error, Result};
 use negscale::Taxonomy;
 use negscale_nets::optim;
@@ -81,7 +81,7 @@ impl Trainer {
         if let Some(held_out) = &self.held_out {
             save_ledger(&mut contents, "held-out", held_out)?;
         }
-        let State { floats, whole } = self.host.state();
+        let HostState { floats, whole } = self.host.state();
         contents.floats.extend(floats.into_iter().map(|(name, array)| (format!("host/{name}"), array)));
         contents.whole.extend(whole.into_iter().map(|(name, array)| (format!("host/{name}"), array)));
         let grown = if let Tree::Grown(tree) = &self.tree { Some(tree.to_tsv()) } else { None };
@@ -116,7 +116,7 @@ impl Trainer {
             restore_ledger(&mut contents, "held-out", held_out)?;
         }
         let floats = below(&mut contents.floats, "host/");
-        self.host.restore(State { floats, whole: below(&mut contents.whole, "host/") })?;
+        self.host.restore(HostState { floats, whole: below(&mut contents.whole, "host/") })?;
         let grown: Option<String> = contents.get("tree")?;
         if let Some(text) = grown {
             let tree = Taxonomy::from_tsv("learnt", &text)?;

@@ -6,8 +6,8 @@ use negscale_data::loader::BatchPart;
 use negscale_nets::to_samples;
 
 /// A part of a batch on a device.
-pub(super) fn to_part(part: BatchPart, shape: &[usize], device: &Device) -> host::Part {
+pub(super) fn to_part(part: BatchPart, shape: &[usize], device: &Device) -> host::SubBatch {
     let BatchPart { samples, given, views } = part;
     let views = views.into_iter().map(|values| to_samples(values, samples.len(), shape, device)).collect();
-    host::Part { samples, given, views }
+    host::SubBatch { samples, given, views }
 }

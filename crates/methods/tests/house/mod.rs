@@ -5,7 +5,7 @@ use negscale::Taxonomy;
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::known;
 use negscale_data::{Dataset, FeatureStore, Items, NoiseContext, NoiseSpec, noise};
-use negscale_methods::host::{Kind, KnownNoise};
+use negscale_methods::host::{ItemKind, KnownNoise};
 use negscale_methods::trainer::{EpochEnd, Task, TrainSettings, Trainer, Tree};
 use negscale_nets::model::Preparation;
 use negscale_nets::optim::OptimiserSettings;
@@ -83,7 +83,7 @@ pub fn task(count: usize, noise: &str) -> Task {
 }
 
 pub fn settings(host: &str) -> TrainSettings {
-    let settings = TrainSettings::of(host, "mlp", Kind::Features).unwrap();
+    let settings = TrainSettings::of(host, "mlp", ItemKind::Features).unwrap();
     TrainSettings { hidden: vec![32], epochs: 3, batch: 32, threads: 1, ..settings }
 }
 
@@ -115,7 +115,7 @@ pub fn pictures() -> Task {
 
 /// For pictures: a small network that has batch norm.
 pub fn picture_settings(host: &str) -> TrainSettings {
-    let settings = TrainSettings::of(host, "cnn-small", Kind::Images).unwrap();
+    let settings = TrainSettings::of(host, "cnn-small", ItemKind::Images).unwrap();
     TrainSettings { epochs: 4, batch: 16, width: 0.5, threads: 1, ..settings }
 }
 

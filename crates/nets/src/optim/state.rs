@@ -104,7 +104,7 @@ impl Optimiser {
     }
 }
 
-/// ParameterKind and path of a name such as `velocity/head.weight`.
+/// Kind and path of a name such as `velocity/head.weight`.
 fn split<'a>(name: &'a str, kinds: &[&str]) -> Result<(&'a str, &'a str)> {
     let parts = name.split_once('/').filter(|(kind, _)| kinds.contains(kind));
     parts.ok_or_else(|| {

@@ -6,7 +6,7 @@ use super::{DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, LARGES
 use negscale_audit::VerdictSettings;
 use negscale_audit::gmm::GmmSettings;
 use negscale_data::{Dataset, Items};
-use negscale_methods::host::{Facts, Kind, KnownNoise};
+use negscale_methods::host::{Facts, ItemKind, KnownNoise};
 use negscale_methods::trainer::{TrainSettings, open_device};
 use negscale_methods::{Error, Result, hosts, plugins, settings};
 use negscale_nets::optim;
@@ -18,14 +18,14 @@ impl Layers {
     /// Every setting with its value, for this training data. Pictures larger than [`LARGEST_SIDE`] are brought to that size
     /// unless the settings name another one.
     pub fn resolve_for(&self, train: &Dataset) -> Result<Recipe> {
-        let Items::Images(store) = train.items() else { return self.resolve(Kind::Features, None) };
+        let Items::Images(store) = train.items() else { return self.resolve(ItemKind::Features, None) };
         let shape = match store.shape() {
             Some(shape) => Some(shape),
             None if store.is_empty() => None,
             None => Some(store.load(0)?.shape),
         };
         let longer = shape.map(|shape| shape.width.max(shape.height));
-        let mut recipe = self.resolve(Kind::Images, longer)?;
+        let mut recipe = self.resolve(ItemKind::Images, longer)?;
         if longer.is_some_and(|side| side > LARGEST_SIDE) {
             recipe.data.side.get_or_insert(LARGEST_SIDE);
         }
@@ -33,7 +33,7 @@ impl Layers {
     }
 
     /// Every setting with its value, for data of this kind; `picture_side` is the longer side of its pictures, if known.
-    pub fn resolve(&self, kind: Kind, picture_side: Option<usize>) -> Result<Recipe> {
+    pub fn resolve(&self, kind: ItemKind, picture_side: Option<usize>) -> Result<Recipe> {
         let data = self.data()?;
         let host = self.text("host").unwrap_or(DEFAULT_HOST);
         let plugin = plugins::card(self.text("plugin").unwrap_or(DEFAULT_PLUGIN))?;
@@ -157,7 +157,7 @@ impl Layers {
 
     /// Builds every host that has settings here. A host not in use must be readable; that in use must be in range too, as
     /// far as can be told before the data is there.
-    fn check_hosts(&self, kind: Kind, data: &DataSettings, train: &TrainSettings) -> Result<()> {
+    fn check_hosts(&self, kind: ItemKind, data: &DataSettings, train: &TrainSettings) -> Result<()> {
         for card in hosts::METHODS {
             let inside = format!("{}.", card.id);
             let mut places: Vec<&str> = Vec::new();
@@ -223,11 +223,11 @@ impl Layers {
     }
 }
 
-fn chosen_net(kind: Kind, side: Option<usize>) -> &'static str {
+fn chosen_net(kind: ItemKind, side: Option<usize>) -> &'static str {
     match (kind, side) {
-        (Kind::Features, _) => "mlp",
-        (Kind::Images, Some(side)) if side <= SMALL_SIDE => "cnn-small",
+        (ItemKind::Features, _) => "mlp",
+        (ItemKind::Images, Some(side)) if side <= SMALL_SIDE => "cnn-small",
         // Pictures of unknown size may be large.
-        (Kind::Images, _) => "resnet-18",
+        (ItemKind::Images, _) => "resnet-18",
     }
 }

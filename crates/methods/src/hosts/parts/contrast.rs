@@ -11,7 +11,7 @@
 
 use super::SemiSettings;
 use super::semi_supervised::{Divided, Taught};
-use crate::host::Part;
+use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::contrast::nt_xent;
 use crate::kit::target::co_guess;
@@ -59,7 +59,7 @@ pub(crate) struct Contrasted {
 impl Contrasted {
     /// `settings` are checked ones.
     pub fn new(settings: ContrastSettings, facts: &Facts) -> Self {
-        let strong = if facts.kind == Kind::Images { View::AutoAugment } else { View::Strong };
+        let strong = if facts.kind == ItemKind::Images { View::AutoAugment } else { View::Strong };
         Self {
             divided: Divided::new(settings.semi.clone(), facts),
             views: [View::Weak, View::Weak, strong, strong],
@@ -72,7 +72,7 @@ impl Contrasted {
     pub fn guess(
         &self,
         net: usize,
-        part: &Part,
+        part: &SubBatch,
         context: &HostContext,
         keep: bool,
     ) -> Result<(Vec<Tensor<2>>, Option<Output>)> {
@@ -85,7 +85,7 @@ impl Contrasted {
     }
 
     /// What a network that is not trained says of the weak views of a part.
-    pub fn ask(&self, net: usize, part: &Part, context: &HostContext) -> Result<Tensor<2>> {
+    pub fn ask(&self, net: usize, part: &SubBatch, context: &HostContext) -> Result<Tensor<2>> {
         let said = part.views[..WEAK].iter().map(|view| Ok(context.networks.watch(net, view)?.logits));
         Ok(co_guess(&said.collect::<Result<Vec<_>>>()?))
     }

@@ -2,7 +2,7 @@
 //! keeping them.
 
 use crate::Result;
-use crate::host::{Batch, HostContext, Networks, Objective, Phase, Plan, State, Tap};
+use crate::host::{Batch, HostContext, HostState, Networks, Objective, Phase, Plan, Tap};
 use crate::kit::loss::{cross_entropy, negative_entropy};
 use negscale_audit::gmm::{self, GmmSettings};
 use negscale_audit::ledger::SampleIndices;
@@ -77,8 +77,8 @@ impl Peers {
     }
 
     /// For [`Host::state`](crate::host::Host::state).
-    pub fn state(&self) -> State {
-        let mut state = State::default();
+    pub fn state(&self) -> HostState {
+        let mut state = HostState::default();
         for net in 0..2 {
             state.floats.insert(format!("clean{net}"), self.clean[net].clone());
             for (age, losses) in self.losses[net].iter().enumerate() {
@@ -89,7 +89,7 @@ impl Peers {
     }
 
     /// For [`Host::restore`](crate::host::Host::restore).
-    pub fn restore(&mut self, mut state: State) -> Result<()> {
+    pub fn restore(&mut self, mut state: HostState) -> Result<()> {
         for net in 0..2 {
             self.clean[net] = state.take_floats(&format!("clean{net}"))?;
             let prefix = format!("losses{net}/");

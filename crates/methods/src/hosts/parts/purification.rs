@@ -9,7 +9,7 @@
 //!
 //! **Ledger.** Target: what the purifier believes; clean probability of a given label: its share in that belief. A told label is certain.
 
-use crate::host::{Count, Part, Reset, Stage};
+use crate::host::{Count, Reset, Stage, SubBatch};
 use crate::hosts::prelude::*;
 use crate::kit::contrast::nt_xent;
 use crate::kit::purify::{PurificationInput, Purify, purify};
@@ -39,7 +39,7 @@ settings! {
 /// Features and purification, whatever follows.
 pub(crate) struct Purifying {
     settings: PurifiedSettings,
-    kind: Kind,
+    kind: ItemKind,
     batch: usize,
     /// Epochs of features and of what follows.
     lengths: [usize; 2],
@@ -56,8 +56,10 @@ impl Purifying {
         settings.purify.check()?;
         let first = match facts.kind {
             // At least one epoch must learn labels.
-            Kind::Images => settings.feature_epochs.epochs(facts.epochs).min(facts.epochs.saturating_sub(1)),
-            Kind::Features => 0,
+            ItemKind::Images => {
+                settings.feature_epochs.epochs(facts.epochs).min(facts.epochs.saturating_sub(1))
+            }
+            ItemKind::Features => 0,
         };
         let lengths = [first, facts.epochs - first];
         let (labels, right) = (Vec::new(), Vec::new());
@@ -124,8 +126,8 @@ impl Purifying {
     fn purify(&mut self, context: &mut HostContext) -> Result<()> {
         let views = [View::Plain, self.settings.second_view];
         let look = |which: usize| match self.kind {
-            Kind::Features => context.items(views[which], which as u64),
-            Kind::Images => {
+            ItemKind::Features => context.items(views[which], which as u64),
+            ItemKind::Images => {
                 let scan = context.scan_features(0, views[which])?;
                 Ok((scan.features.clone(), scan.dim))
             }
@@ -183,7 +185,7 @@ impl Purifying {
 
     /// The batch with purified labels for given ones.
     pub fn relabel(&self, batch: &Batch) -> Batch {
-        let part = |part: &Part| Part { given: self.of(&part.samples), ..part.clone() };
+        let part = |part: &SubBatch| SubBatch { given: self.of(&part.samples), ..part.clone() };
         let unlabelled = batch.unlabelled.as_ref().map(part);
         Batch { labelled: part(&batch.labelled), unlabelled, ..batch.clone() }
     }
@@ -199,13 +201,13 @@ impl Purifying {
     }
 
     /// For [`Host::state`](crate::host::Host::state), added to that of the form.
-    pub fn save(&self, state: &mut State) {
+    pub fn save(&self, state: &mut HostState) {
         state.whole.insert("purified".into(), self.labels.clone());
         state.floats.insert("right".into(), self.right.clone());
     }
 
     /// For [`Host::restore`](crate::host::Host::restore); what is the form's stays in the state.
-    pub fn restore(&mut self, state: &mut State) -> Result<()> {
+    pub fn restore(&mut self, state: &mut HostState) -> Result<()> {
         self.labels = state.take_whole("purified")?;
         self.right = state.take_floats("right")?;
         Ok(())

@@ -10,7 +10,7 @@
 //! is that of [`crate::kit::semi`], with $\lambda_u$ growing from the end of the warm-up over `ramp` epochs.
 
 use super::peer_selection::{self, Peers};
-use crate::host::Part;
+use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::loss::ramp;
 use crate::kit::mix::Mix;
@@ -180,7 +180,7 @@ impl Divided {
     /// Sharpens the target of a part, and enters it into the ledger too.
     pub fn believe(
         &self,
-        part: &Part,
+        part: &SubBatch,
         target: Tensor<2>,
         context: &mut HostContext,
         taught: &mut Taught,
@@ -247,11 +247,11 @@ pub(crate) fn note(plan: &mut Plan, net: usize, divided: &Division, samples: usi
 }
 
 /// Given labels, part after part.
-pub(crate) fn given(parts: &[&Part]) -> Vec<u32> {
+pub(crate) fn given(parts: &[&SubBatch]) -> Vec<u32> {
     parts.iter().flat_map(|part| part.given.iter().copied()).collect()
 }
 
 /// One view of all parts.
-pub(crate) fn view(parts: &[&Part], number: usize) -> Samples {
+pub(crate) fn view(parts: &[&SubBatch], number: usize) -> Samples {
     Samples::join(parts.iter().map(|part| part.views[number].clone()).collect())
 }

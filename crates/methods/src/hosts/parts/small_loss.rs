@@ -26,10 +26,10 @@ impl SmallLossSettings {
 
 /// For pictures Adam, with a line down to 0 from two fifths on and hardly any momentum along it, as published. Small networks without
 /// norms on feature vectors do better with SGD at rate `lr`, and the same line.
-pub(crate) fn regime(kind: Kind, lr: f64) -> Regime {
+pub(crate) fn regime(kind: ItemKind, lr: f64) -> Regime {
     let optimiser = match kind {
-        Kind::Images => Adam::default().into(),
-        Kind::Features => Sgd { lr, ..Sgd::default() }.into(),
+        ItemKind::Images => Adam::default().into(),
+        ItemKind::Features => Sgd { lr, ..Sgd::default() }.into(),
     };
     let schedule = Shape::Linear { start: Milestone::Share(0.4), momentum: Some(0.1) }.into();
     Regime { epochs: 20, batch: 128, optimiser, schedule }
@@ -80,17 +80,17 @@ impl Forget {
     }
 
     /// For [`Host::state`](crate::host::Host::state).
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> HostState {
         // All 64 bits: rounded to fewer, the share of a batch that is kept may come to one sample less.
         let words = [self.share, self.rate].map(f64::to_bits);
         let words = words.iter().flat_map(|bits| [(bits >> 32) as u32, *bits as u32]);
-        let mut state = State::default();
+        let mut state = HostState::default();
         state.whole.insert("forget".into(), words.collect());
         state
     }
 
     /// For [`Host::restore`](crate::host::Host::restore).
-    pub fn restore(&mut self, mut state: State) -> Result<()> {
+    pub fn restore(&mut self, mut state: HostState) -> Result<()> {
         let number = |high: u32, low: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
         let [a, b, c, d] = state.take_array("forget")?;
         (self.share, self.rate) = (number(a, b), number(c, d));

@@ -5,7 +5,7 @@
 //! Correction begins [`LEAD`] of its epochs before the epoch $T$ of the largest distance.
 
 use crate::Result;
-use crate::host::{Epoch, HostContext, Plan, Reset, Stage, State};
+use crate::host::{Epoch, HostContext, HostState, Plan, Reset, Stage};
 use negscale_audit::gmm;
 use negscale_data::View;
 use negscale_nets::schedule::Milestone;
@@ -94,15 +94,15 @@ impl Stages {
     }
 
     /// For [`Host::state`](crate::host::Host::state).
-    pub fn state(&self) -> State {
-        let mut state = State::default();
+    pub fn state(&self) -> HostState {
+        let mut state = HostState::default();
         state.floats.insert("gaps".into(), self.gaps.clone());
         state.whole.insert("warm-up".into(), vec![self.warm_up as u32]);
         state
     }
 
     /// For [`Host::restore`](crate::host::Host::restore).
-    pub fn restore(&mut self, mut state: State) -> Result<()> {
+    pub fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.gaps = state.take_floats("gaps")?;
         let [warm_up] = state.take_array("warm-up")?;
         self.warm_up = warm_up as usize;
