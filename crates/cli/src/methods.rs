@@ -76,6 +76,7 @@ fn facts(card: &Card) -> String {
     let provenance = match card.provenance {
         Provenance::Standard => "textbook method",
         Provenance::PaperAndCode => "follows the paper and its authors' code",
+        Provenance::Paper => "follows the paper",
         Provenance::Code => "follows its authors' code",
         Provenance::Reconstruction => "a reconstruction from published results",
     };

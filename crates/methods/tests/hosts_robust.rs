@@ -7,7 +7,7 @@ mod house;
 use burn::tensor::{Device, Tensor, TensorData};
 use house::{finish, known_noise, settings, task, weights};
 use negscale_data::draw::{Draw, Purpose};
-use negscale_methods::host::{Facts, Kind, KnownNoise};
+use negscale_methods::host::{Facts, ItemKind, KnownNoise};
 use negscale_methods::hosts::{card, elr, gce};
 use negscale_methods::kit::target;
 use negscale_methods::trainer::{EpochEnd, TrainSettings, Trainer};
@@ -127,7 +127,7 @@ fn away(a: &[u32], b: &[u32]) -> f32 {
 }
 
 fn refused(host: &str, text: &str, name: &str) {
-    let (kind, noise) = (Kind::Features, KnownNoise::Nothing);
+    let (kind, noise) = (ItemKind::Features, KnownNoise::Nothing);
     let facts = Facts { kind, classes: 4, samples: 100, epochs: 10, batch: 16, noise, wrong_share: None };
     let error = (card(host).unwrap().build)(&table(text), &facts).err().unwrap().to_string();
     assert!(error.contains(name), "{error}");
@@ -269,7 +269,7 @@ fn elr_believes_its_running_targets() {
 #[test]
 fn elr_is_set_by_the_number_of_classes_and_refuses_what_is_out_of_range() {
     let with = |text: &str, classes: usize, noise: &str| {
-        let (kind, noise) = (Kind::Features, known_noise(noise));
+        let (kind, noise) = (ItemKind::Features, known_noise(noise));
         let facts = Facts { kind, classes, samples: 100, epochs: 10, batch: 16, noise, wrong_share: None };
         elr::Settings::deserialize(table(text)).unwrap().settle(&facts).unwrap()
     };

@@ -22,7 +22,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::PaperAndCode,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Own,
     cost: "3",
     settings: || table(&Settings::default()),
@@ -79,7 +79,7 @@ impl Settings {
 }
 
 /// The published optimiser; one half wave down to a twentieth instead of one for every ten epochs.
-fn regime(_: Kind) -> Regime {
+fn regime(_: ItemKind) -> Regime {
     let schedule = Shape::Cosine { period: None, floor: 0.05, per_step: false };
     Regime::new(128, Sgd { weight_decay: 1e-3, ..Sgd::default() }, schedule)
 }
@@ -156,11 +156,11 @@ impl Host for Elr {
         Ok(objective.with_term("fit", &fit).with_term("regularisation", &held))
     }
 
-    fn state(&self) -> State {
-        State { floats: [("targets".to_owned(), self.targets.clone())].into(), ..State::default() }
+    fn state(&self) -> HostState {
+        HostState { floats: [("targets".to_owned(), self.targets.clone())].into(), ..HostState::default() }
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.targets = state.take_floats("targets")?;
         Ok(())
     }

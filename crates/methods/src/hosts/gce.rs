@@ -18,7 +18,7 @@ pub const CARD: Card = Card {
     provenance: Provenance::Paper,
     nets: 1,
     heads: Heads { projection: None, prediction: false },
-    judges: Judges::First,
+    predicted_by: PredictedBy::First,
     beliefs: Beliefs::Predictions,
     cost: "3",
     settings: || table(&Settings::default()),
@@ -44,8 +44,8 @@ fn inside(setting: &'static str, value: f64) -> Result<()> {
 }
 
 /// The published optimiser with larger steps, because there are fewer of them; as published, the rate drops when pruning begins.
-fn regime(kind: Kind) -> Regime {
-    let lr = if kind == Kind::Images { 0.1 } else { 0.05 };
+fn regime(kind: ItemKind) -> Regime {
+    let lr = if kind == ItemKind::Images { 0.1 } else { 0.05 };
     let at = vec![Milestone::Share(0.6), Milestone::Share(0.85)];
     Regime::new(128, Sgd { lr, weight_decay: 1e-4, ..Sgd::default() }, Shape::Steps { at, factor: 0.1 })
 }
@@ -121,11 +121,11 @@ impl Host for Gce {
         Ok(Objective::new(loss).with_tap(Tap::new(out, batch.given.clone())))
     }
 
-    fn state(&self) -> State {
-        State { floats: [("kept".to_owned(), self.kept.clone())].into(), ..State::default() }
+    fn state(&self) -> HostState {
+        HostState { floats: [("kept".to_owned(), self.kept.clone())].into(), ..HostState::default() }
     }
 
-    fn restore(&mut self, mut state: State) -> Result<()> {
+    fn restore(&mut self, mut state: HostState) -> Result<()> {
         self.kept = state.take_floats("kept")?;
         Ok(())
     }
