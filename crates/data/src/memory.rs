@@ -77,6 +77,6 @@ mod tests {
         assert!(told(vec![1.0; 3], 0, vec![0]).contains("no rows of 0"));
         assert!(told(vec![1.0, f32::NAN], 1, vec![0, 0]).contains("row 1 holds NaN"));
         assert!(told(vec![1.0, 2.0], 1, vec![0]).contains("1 labels for 2 items"));
-        assert!(told(vec![1.0, 2.0], 1, vec![0, 2]).contains("names no class"));
+        assert!(told(vec![1.0, 2.0], 1, vec![0, 2]).contains("is not a class"));
     }
 }
