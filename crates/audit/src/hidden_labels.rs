@@ -266,6 +266,20 @@ impl HiddenLabelModel {
         (0..self.given.len()).into_par_iter().with_min_len(256).map(alternative).collect()
     }
 
+    /// What is believed of each sample: the probabilities of true classes that are not negligible, summing to 1.
+    pub(crate) fn posteriors(&self) -> Vec<Vec<(u32, f32)>> {
+        let posterior = |sample| {
+            let (parts, sum) = self.parts(&self.by_given, sample);
+            let mut row: Vec<(u32, f32)> =
+                parts.map(|(class, part)| (class as u32, (part / sum) as f32)).collect();
+            row.retain(|&(_, probability)| probability > 1e-3);
+            let kept: f32 = row.iter().map(|(_, probability)| probability).sum();
+            row.iter_mut().for_each(|(_, probability)| *probability /= kept);
+            row
+        };
+        (0..self.given.len()).into_par_iter().with_min_len(256).map(posterior).collect()
+    }
+
     /// The mean score of the samples with a weight, after one more round on them alone.
     pub(crate) fn rate_among(&self, weight: impl Fn(usize) -> f64 + Sync) -> f64 {
         let improved = (self.classes > 1).then(|| self.improve(&weight).0);

@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
+//! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -16,6 +17,7 @@
 mod readme {}
 
 mod correction;
+pub mod crossfit;
 mod error;
 mod estimate;
 mod findings;

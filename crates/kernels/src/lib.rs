@@ -17,7 +17,6 @@ mod lane;
 mod norm;
 mod ops;
 mod pool;
-pub mod product;
 mod rows;
 mod scratch;
 mod slope;

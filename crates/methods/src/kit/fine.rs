@@ -12,7 +12,7 @@
 use super::rows::{check_labels, count};
 use crate::{Error, Result};
 use negscale_audit::gmm::{CleanSide, GmmSettings, fit};
-use negscale_kernels::product::{add_second_moment, square};
+use negscale_product::{add_second_moment, square};
 use rayon::prelude::*;
 
 const WHAT: &str = "FINE";

@@ -16,7 +16,7 @@
 
 use super::rows::{check_labels, count, largest};
 use crate::{Error, Result};
-use negscale_kernels::product::rows_with_rows;
+use negscale_product::rows_with_rows;
 use rayon::prelude::*;
 
 const WHAT: &str = "nearest neighbours";

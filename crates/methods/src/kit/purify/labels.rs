@@ -12,7 +12,7 @@
 use super::ridge::inverse_moment;
 use super::rows::{prior, softmax_rows, through_softmax};
 use crate::Result;
-use negscale_kernels::product::{add_columns_with_columns, rows_with_columns};
+use negscale_product::{add_columns_with_columns, rows_with_columns};
 
 /// A block of samples with the inverse of its moment.
 #[derive(Debug, Clone)]

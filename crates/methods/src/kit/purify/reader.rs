@@ -10,8 +10,8 @@
 
 use super::rows::{Moved, prior, softmax_rows, through_softmax};
 use negscale_data::draw::Draw;
-use negscale_kernels::product::{add_columns_with_columns, rows_with_columns};
 use negscale_nets::optim::Adam;
+use negscale_product::{add_columns_with_columns, rows_with_columns};
 
 /// Weights of the terms.
 #[derive(Debug, Clone, Copy, PartialEq)]

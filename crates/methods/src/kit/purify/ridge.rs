@@ -12,7 +12,7 @@ pub fn inverse_moment(x: &[f32], dim: usize, ridge: f64) -> Result<Vec<f32>> {
     // In pieces, so that the widened rows stay small.
     for piece in x.chunks(256 * dim) {
         let wide: Vec<f64> = piece.iter().map(|&x| x.into()).collect();
-        negscale_kernels::product::add_second_moment(&wide, dim, &mut moment);
+        negscale_product::add_second_moment(&wide, dim, &mut moment);
     }
     let trace: f64 = (0..dim).map(|i| moment[i * dim + i]).sum();
     for i in 0..dim {

@@ -1,5 +1,10 @@
 //! Matrix products of plain slices, on the calling thread alone: who has many of them shares those among threads.
 
+/// The snippet of the README is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 /// `out[i * n + j] = <a_i, b_j>`: products of every row of `a` with every one of the n rows of `b`, rows of `dim` values.
 ///
 /// # Panics
