@@ -61,16 +61,18 @@ impl Sums {
     }
 
     /// All of these without one.
-    pub fn all_but(parts: &[Self], left_out: usize) -> Option<Self> {
-        let mut others = parts.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, part)| part);
-        let mut total = others.next()?.clone();
-        for part in others {
+    pub fn all_but(parts: &[Self], left_out: usize) -> Self {
+        let zero = |x: &[f64]| vec![0.0; x.len()];
+        let first = &parts[left_out];
+        let mut total =
+            Self { moment: zero(&first.moment), sums: zero(&first.sums), counts: zero(&first.counts) };
+        for (_, part) in parts.iter().enumerate().filter(|(at, _)| *at != left_out) {
             let add = |to: &mut [f64], from: &[f64]| to.iter_mut().zip(from).for_each(|(to, x)| *to += x);
             add(&mut total.moment, &part.moment);
             add(&mut total.sums, &part.sums);
             add(&mut total.counts, &part.counts);
         }
-        Some(total)
+        total
     }
 }
 

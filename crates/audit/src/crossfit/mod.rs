@@ -5,7 +5,7 @@
 //! pooled with weights that make the held-out labels likeliest, so that a data set of 150 rows and one of a thousand
 //! classes get what suits them without a setting.
 //!
-//! In further **rounds** the models are taught what the [model of hidden labels](crate::HiddenLabelModel) makes of label and prediction
+//! In further **rounds** the models are taught what the [model of hidden labels](crate::NoiseModel) makes of label and prediction
 //! together instead of the label alone: expectation and maximisation with models of $P(y \mid x)$ inside. Where a class is
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
@@ -18,7 +18,8 @@ mod targets;
 pub use mlp::MlpSettings;
 pub use targets::Targets;
 
-use crate::{Error, HiddenLabelModel, MIN_EXPONENT_COUNTING, Result};
+use crate::noise_model::{Meaning, NoiseModel};
+use crate::{Error, Predictions, Result};
 use gaussians::{Gaussians, Sums};
 use mlp::Mlp;
 use rayon::prelude::*;
@@ -84,12 +85,14 @@ impl<'a> Rows<'a> {
 pub struct CrossFitSettings {
     /// Folds K.
     pub folds: usize,
-    /// Networks per fold.
-    pub networks: usize,
     /// Rounds; the first is taught labels, later ones beliefs.
     pub rounds: usize,
     /// Networks are trained like this.
     pub mlp: MlpSettings,
+    /// Networks per fold; the mean of what they say is taken.
+    pub networks: usize,
+    /// Passes over the rows in later rounds, which go on from the networks of the round before.
+    pub later_epochs: usize,
     /// Seed of everything random.
     pub seed: u64,
 }
@@ -98,22 +101,42 @@ impl CrossFitSettings {
     /// Settings for so many rows.
     #[must_use]
     pub fn for_rows(rows: usize, seed: u64) -> Self {
-        let batch = (rows / 24).clamp(16, 512);
-        // At least 1,500 steps: few rows need many passes.
-        let epochs = (1500 * batch).div_ceil(rows.max(1)).clamp(8, 120);
-        let mlp = MlpSettings { hidden: 256, epochs, batch, rate: 2e-3, decay: 0.0 };
-        Self { folds: 5, networks: 1, rounds: 2, mlp, seed }
+        let batch = (rows / 24).clamp(16, 256);
+        // At least 1,000 steps: few rows need many passes.
+        let epochs = (1000 * batch).div_ceil(rows.max(1)).clamp(5, 60);
+        let mlp = MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay: 1.0, dropout: 0.0 };
+        let folds = if rows < 2_000 {
+            10
+        } else if rows < 10_000 {
+            5
+        } else {
+            3
+        };
+        Self { folds, rounds: 2, mlp, networks: 2, later_epochs: (epochs * 4).div_ceil(5), seed }
     }
+}
+
+/// Models that were fitted without the rows of one fold.
+#[derive(Debug, Clone)]
+struct FoldModels {
+    networks: Vec<Mlp>,
+    gaussians: Gaussians,
 }
 
 /// What cross-fitting leaves.
 #[derive(Debug, Clone)]
 pub struct CrossFit {
-    /// N x C, by models that did not see the row's label.
-    pub predictions: Vec<f32>,
+    /// By models that did not see the row's label.
+    pub predictions: Predictions,
+    /// The model of noise fitted to them.
+    pub model: NoiseModel,
     /// Weights of the experts: networks, Gaussians, neighbours.
     pub weights: Vec<f64>,
+    folds: Vec<FoldModels>,
 }
+
+/// Rows that are predicted at a time.
+const CHUNK: usize = 1024;
 
 /// Predicts every row by models fitted to others; `neighbours` gives for each row others that are near, nearest first, and how much each
 /// counts.
@@ -127,103 +150,164 @@ pub fn cross_fit(
     neighbours: Option<&[Vec<(u32, f32)>]>,
     settings: &CrossFitSettings,
 ) -> Result<CrossFit> {
+    if given.len() != rows.len() {
+        let problem = format!("{} for {} rows", given.len(), rows.len());
+        return Err(Error::Samples { what: "labels", problem });
+    }
+    if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
+        let problem = format!("label {} of row {at} is not a class: there are {classes}", given[at]);
+        return Err(Error::Samples { what: "labels", problem });
+    }
+    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds as u64) as usize;
+    let folds: Vec<usize> = (0..rows.len()).map(fold).collect();
     let mut targets = Targets::of_labels(given, classes);
-    let mut done = round(rows, given, &targets, neighbours, settings, 0);
-    for number in 1..settings.rounds {
-        let model = HiddenLabelModel::fit(&done.predictions, given, classes, MIN_EXPONENT_COUNTING)?;
-        targets = Targets::of_rows(model.posteriors(), classes);
-        done = round(rows, given, &targets, neighbours, settings, number as u64);
+    let mut done = None::<CrossFit>;
+    for number in 0..settings.rounds.max(1) {
+        let before = done.as_ref().map(|done| done.folds.as_slice());
+        let models = FittingRound { rows, folds: &folds, targets: &targets, settings }.models(before, number);
+        let experts = Experts { rows, models: &models, fold_of: &folds, neighbours, targets: &targets };
+        let weights = experts.weights();
+        let predictions = experts.predictions(&weights, given);
+        let model = match number {
+            0 => NoiseModel::with_meaning(&predictions, Meaning::GivenLabels),
+            _ => NoiseModel::resistant(&predictions),
+        };
+        if number + 1 < settings.rounds {
+            targets = Targets::of_rows(model.posteriors(), classes);
+        }
+        done = Some(CrossFit { predictions, model, weights, folds: models });
     }
-    Ok(done)
+    done.ok_or(Error::Samples { what: "rounds", problem: "there must be one".into() })
 }
 
-fn round(
-    rows: &Rows,
-    given: &[u32],
-    targets: &Targets,
-    neighbours: Option<&[Vec<(u32, f32)>]>,
-    settings: &CrossFitSettings,
-    number: u64,
-) -> CrossFit {
-    let (count, classes) = (rows.len(), targets.classes());
-    let key = draw::mix(settings.seed, number);
-    let fold = |row: usize| (draw::mix(key, row as u64) % settings.folds as u64) as usize;
-    let mut members = vec![Vec::new(); settings.folds];
-    (0..count).for_each(|row| members[fold(row)].push(row as u32));
-    let others = |fold: usize| -> Vec<u32> {
-        let mut others: Vec<u32> =
-            members.iter().enumerate().filter(|(at, _)| *at != fold).flat_map(|(_, m)| m.clone()).collect();
-        others.sort_unstable();
-        others
-    };
-    let sums: Vec<Sums> = members.par_iter().map(|members| Sums::over(rows, targets, members)).collect();
-    let linear: Vec<Vec<f32>> = (0..settings.folds)
-        .into_par_iter()
-        .map(|fold| {
-            let mut out = vec![0.0; members[fold].len() * classes];
-            if let Some(sums) = Sums::all_but(&sums, fold) {
-                Gaussians::fit(&sums).log_probabilities(rows, &members[fold], &mut out);
-            }
-            out
-        })
-        .collect();
-    let deep: Vec<Vec<f32>> = (0..settings.folds * settings.networks)
-        .into_par_iter()
-        .map(|at| {
-            let fold = at / settings.networks;
-            let network =
-                Mlp::fit(rows, targets, &others(fold), &settings.mlp, draw::mix(key, 1000 + at as u64));
-            let mut out = vec![0.0; members[fold].len() * classes];
-            network.log_probabilities(rows, &members[fold], &mut out);
-            out
-        })
-        .collect();
-    let deep: Vec<Vec<f32>> = deep.chunks(settings.networks).map(mean_of_probabilities).collect();
-    let scatter = |parts: Vec<Vec<f32>>| {
-        let mut all = vec![0.0f32; count * classes];
-        for (members, part) in members.iter().zip(parts) {
-            for (&member, row) in members.iter().zip(part.chunks_exact(classes)) {
-                all[member as usize * classes..][..classes].copy_from_slice(row);
-            }
-        }
-        all
-    };
-    let mut experts = vec![scatter(deep), scatter(linear)];
-    if let Some(near) = neighbours {
-        experts.push(votes(near, targets));
-    }
-    let views: Vec<&[f32]> = experts.iter().map(Vec::as_slice).collect();
-    let weights = pool::weights(&views, targets, given.len());
-    let mut predictions = vec![0.0; count * classes];
-    predictions.par_chunks_mut(classes).enumerate().with_min_len(256).for_each(|(row, out)| {
-        pool::pooled(&views, &weights, row * classes..(row + 1) * classes, out);
-    });
-    CrossFit { predictions, weights }
+/// What one round is taught.
+struct FittingRound<'a> {
+    rows: &'a Rows<'a>,
+    folds: &'a [usize],
+    targets: &'a Targets,
+    settings: &'a CrossFitSettings,
 }
 
-/// The logarithm of the mean probability of several networks.
-fn mean_of_probabilities(networks: &[Vec<f32>]) -> Vec<f32> {
-    let mut mean = networks[0].clone();
-    if networks.len() > 1 {
-        for (at, mean) in mean.iter_mut().enumerate() {
-            let sum: f32 = networks.iter().map(|network| network[at].exp()).sum();
-            *mean = (sum / networks.len() as f32).max(1e-13).ln();
-        }
+impl FittingRound<'_> {
+    /// Fits models for every fold.
+    fn models(&self, before: Option<&[FoldModels]>, number: usize) -> Vec<FoldModels> {
+        let Self { rows, folds, targets, settings } = *self;
+        let members = |is_in: &dyn Fn(usize) -> bool| -> Vec<u32> {
+            (0..rows.len() as u32).filter(|&row| is_in(folds[row as usize])).collect()
+        };
+        let sums: Vec<Sums> = (0..settings.folds)
+            .into_par_iter()
+            .map(|fold| Sums::over(rows, targets, &members(&|other| other == fold)))
+            .collect();
+        let fitted = (0..settings.folds).into_par_iter().map(|fold| {
+            let others = members(&|other| other != fold);
+            let network = |which: usize| {
+                let start = before.map(|before| &before[fold].networks[which]);
+                let mlp = MlpSettings {
+                    epochs: if start.is_some() { settings.later_epochs } else { settings.mlp.epochs },
+                    ..settings.mlp
+                };
+                let seed = draw::mix(settings.seed, 1 << 32 | (which << 24 | number << 16 | fold) as u64);
+                Mlp::fit(rows, targets, &others, &mlp, seed, start)
+            };
+            let networks = (0..settings.networks).into_par_iter().map(network).collect();
+            FoldModels { networks, gaussians: Gaussians::fit(&Sums::all_but(&sums, fold)) }
+        });
+        fitted.collect()
     }
-    mean
+}
+
+/// Several predictions for each row.
+struct Experts<'a> {
+    rows: &'a Rows<'a>,
+    models: &'a [FoldModels],
+    fold_of: &'a [usize],
+    neighbours: Option<&'a [Vec<(u32, f32)>]>,
+    targets: &'a Targets,
+}
+
+impl Experts<'_> {
+    /// Logarithms of what each expert says of some rows, all of one fold: an array of rows x C each.
+    fn ask(&self, fold: usize, members: &[u32]) -> Vec<Vec<f32>> {
+        let size = members.len() * self.targets.classes();
+        let models = &self.models[fold];
+        let mut said = vec![vec![0.0; size]; 2];
+        let mut one = vec![0.0; size];
+        for network in &models.networks {
+            network.log_probabilities(self.rows, members, &mut one);
+            let share = 1.0 / models.networks.len() as f32;
+            said[0].iter_mut().zip(&one).for_each(|(mean, l)| *mean += share * l);
+        }
+        models.gaussians.log_probabilities(self.rows, members, &mut said[1]);
+        if let Some(near) = self.neighbours {
+            said.push(votes(near, members, self.targets));
+        }
+        said
+    }
+
+    /// Members of each fold among the rows of a step, in pieces.
+    fn pieces(&self, every: usize) -> Vec<(usize, Vec<u32>)> {
+        let mut by_fold = vec![Vec::new(); self.models.len()];
+        (0..self.rows.len()).step_by(every).for_each(|row| by_fold[self.fold_of[row]].push(row as u32));
+        let cut = |(fold, members): (usize, Vec<u32>)| {
+            members.chunks(CHUNK).map(|piece| (fold, piece.to_vec())).collect::<Vec<_>>()
+        };
+        by_fold.into_iter().enumerate().flat_map(cut).collect()
+    }
+
+    /// Weights that make the targets of rows likeliest; of many rows, a part.
+    fn weights(&self) -> Vec<f64> {
+        let pieces = self.pieces(self.rows.len().div_ceil(pool::MOST_ROWS).max(1));
+        let said: Vec<Vec<Vec<f32>>> =
+            pieces.par_iter().map(|(fold, members)| self.ask(*fold, members)).collect();
+        let count = said.first().map_or(0, Vec::len);
+        let all: Vec<Vec<f32>> = (0..count)
+            .map(|expert| said.iter().flat_map(|said| said[expert].iter().copied()).collect())
+            .collect();
+        let members: Vec<u32> = pieces.into_iter().flat_map(|(_, members)| members).collect();
+        let views: Vec<&[f32]> = all.iter().map(Vec::as_slice).collect();
+        pool::weights(&views, self.targets, &members)
+    }
+
+    fn predictions(&self, weights: &[f64], given: &[u32]) -> Predictions {
+        let classes = self.targets.classes();
+        let mut predictions = Predictions::empty(given, classes);
+        let pieces = self.pieces(1);
+        // So many at a time, that all that is said of them fits into little memory.
+        for pieces in pieces.chunks(4 * rayon::current_num_threads()) {
+            let pooled: Vec<Vec<f32>> = pieces
+                .par_iter()
+                .map(|(fold, members)| {
+                    let said = self.ask(*fold, members);
+                    let views: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
+                    let mut pooled = vec![0.0; members.len() * classes];
+                    for (row, out) in pooled.chunks_exact_mut(classes).enumerate() {
+                        pool::pooled(&views, weights, row * classes..(row + 1) * classes, out);
+                    }
+                    pooled
+                })
+                .collect();
+            for ((_, members), pooled) in pieces.iter().zip(pooled) {
+                for (&member, row) in members.iter().zip(pooled.chunks_exact(classes)) {
+                    predictions.set(member as usize, row);
+                }
+            }
+        }
+        predictions
+    }
 }
 
 /// Logarithms of weighted votes of near rows, each voting as it is taught; half a vote is spread over all classes.
-fn votes(near: &[Vec<(u32, f32)>], targets: &Targets) -> Vec<f32> {
+fn votes(near: &[Vec<(u32, f32)>], members: &[u32], targets: &Targets) -> Vec<f32> {
     let classes = targets.classes();
-    let mut all = vec![0.5 / classes as f32; near.len() * classes];
-    all.par_chunks_mut(classes).zip(near).with_min_len(64).for_each(|(row, near)| {
-        for &(other, weight) in near {
+    let mut all = vec![0.5 / classes as f32; members.len() * classes];
+    for (row, &member) in all.chunks_exact_mut(classes).zip(members) {
+        for &(other, weight) in &near[member as usize] {
             targets.row(other as usize).iter().for_each(|&(class, t)| row[class as usize] += weight * t);
         }
         let sum: f32 = row.iter().sum();
         row.iter_mut().for_each(|v| *v = (*v / sum).ln());
-    });
+    }
     all
 }
 

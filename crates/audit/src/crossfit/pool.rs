@@ -5,14 +5,17 @@
 //! concave in $a$: Newton's steps, and an expert whose weight would be negative is left out.
 
 use super::targets::Targets;
+use rayon::prelude::*;
 
 /// Newton's steps.
 const STEPS: usize = 12;
+/// Logarithms below this are taken for this.
+const LEAST: f32 = -30.0;
 /// Rows that the weights are fitted to, at most, evenly spread.
-const MOST_ROWS: usize = 20_000;
+pub const MOST_ROWS: usize = 20_000;
 
-/// The weights of experts, each N x C logarithms of probabilities.
-pub fn weights(experts: &[&[f32]], targets: &Targets, rows: usize) -> Vec<f64> {
+/// The weights of experts, each with C logarithms of probabilities for every one of these rows.
+pub fn weights(experts: &[&[f32]], targets: &Targets, rows: &[u32]) -> Vec<f64> {
     let mut used = vec![true; experts.len()];
     loop {
         let weights = fit(experts, &used, targets, rows);
@@ -25,37 +28,80 @@ pub fn weights(experts: &[&[f32]], targets: &Targets, rows: usize) -> Vec<f64> {
     }
 }
 
-fn fit(experts: &[&[f32]], used: &[bool], targets: &Targets, rows: usize) -> Vec<f64> {
-    let (count, classes) = (experts.len(), targets.classes());
-    let every = rows.div_ceil(MOST_ROWS).max(1);
+fn fit(experts: &[&[f32]], used: &[bool], targets: &Targets, rows: &[u32]) -> Vec<f64> {
     let active = used.iter().filter(|used| **used).count().max(1) as f64;
     let mut a: Vec<f64> = used.iter().map(|&used| if used { 1.0 / active } else { 0.0 }).collect();
-    let mut p = vec![0.0f32; classes];
+    let mut now = climb(experts, &a, targets, rows);
     for _ in 0..STEPS {
-        let (mut gradient, mut curvature) = (vec![0.0; count], vec![0.0; count * count]);
-        for row in (0..rows).step_by(every) {
-            let at = row * classes..(row + 1) * classes;
-            pooled(experts, &a, at.clone(), &mut p);
-            let of = |m: usize, c: usize| f64::from(experts[m][at.start + c]).max(-30.0);
-            let means: Vec<f64> =
-                (0..count).map(|m| (0..classes).map(|c| f64::from(p[c]) * of(m, c)).sum()).collect();
-            for m in 0..count {
-                for &(c, t) in targets.row(row) {
-                    gradient[m] += f64::from(t) * (of(m, c as usize) - means[m]);
-                }
-                for n in 0..=m {
-                    let both: f64 = (0..classes).map(|c| f64::from(p[c]) * of(m, c) * of(n, c)).sum();
-                    curvature[m * count + n] += both - means[m] * means[n];
-                }
+        let step = newton(&now.gradient, &mut now.curvature, used);
+        let mut share = 1.0;
+        // The objective is concave, so a step that is short enough improves it.
+        let better = loop {
+            let tried: Vec<f64> = a
+                .iter()
+                .zip(&step)
+                .map(|(a, step)| (a + share * step.clamp(-1.0, 1.0)).clamp(-1.0, 8.0))
+                .collect();
+            let next = climb(experts, &tried, targets, rows);
+            if next.likelihood > now.likelihood {
+                break Some((tried, next));
             }
-        }
-        let moved = newton(&gradient, &mut curvature, used);
-        a.iter_mut().zip(&moved).for_each(|(a, step)| *a = (*a + step.clamp(-0.5, 0.5)).clamp(-1.0, 8.0));
-        if moved.iter().all(|step| step.abs() < 1e-4) {
+            share *= 0.5;
+            if share < 0.01 {
+                break None;
+            }
+        };
+        let Some((tried, next)) = better else { break };
+        let gain = next.likelihood - now.likelihood;
+        (a, now) = (tried, next);
+        if gain < 1e-6 * rows.len() as f64 {
             break;
         }
     }
     a
+}
+
+/// The objective at some weights, its gradient and its curvature.
+struct Climb {
+    likelihood: f64,
+    gradient: Vec<f64>,
+    curvature: Vec<f64>,
+}
+
+fn climb(experts: &[&[f32]], a: &[f64], targets: &Targets, rows: &[u32]) -> Climb {
+    const PIECE: usize = 512;
+    let (count, classes) = (experts.len(), targets.classes());
+    let zero = || Climb { likelihood: 0.0, gradient: vec![0.0; count], curvature: vec![0.0; count * count] };
+    let piece = |(piece, rows): (usize, &[u32])| {
+        let (mut sums, mut p) = (zero(), vec![0.0f32; classes]);
+        for (at, &row) in rows.iter().enumerate() {
+            let start = (piece * PIECE + at) * classes;
+            pooled(experts, a, start..start + classes, &mut p);
+            let of = |m: usize, c: usize| f64::from(experts[m][start + c].max(LEAST));
+            let means: Vec<f64> =
+                (0..count).map(|m| (0..classes).map(|c| f64::from(p[c]) * of(m, c)).sum()).collect();
+            for &(c, t) in targets.row(row as usize) {
+                sums.likelihood += f64::from(t) * f64::from(p[c as usize]).max(1e-30).ln();
+                for m in 0..count {
+                    sums.gradient[m] += f64::from(t) * (of(m, c as usize) - means[m]);
+                }
+            }
+            for m in 0..count {
+                for n in 0..=m {
+                    let both: f64 = (0..classes).map(|c| f64::from(p[c]) * of(m, c) * of(n, c)).sum();
+                    sums.curvature[m * count + n] += both - means[m] * means[n];
+                }
+            }
+        }
+        sums
+    };
+    let pieces: Vec<Climb> = rows.par_chunks(PIECE).enumerate().map(piece).collect();
+    pieces.into_iter().fold(zero(), |mut total, sums| {
+        total.likelihood += sums.likelihood;
+        total.gradient.iter_mut().zip(sums.gradient).for_each(|(total, x)| *total += x);
+        total.curvature.iter_mut().zip(sums.curvature).for_each(|(total, x)| *total += x);
+        total
+    })
 }
 
 /// Solves (curvature) step = gradient among the experts in use, by elimination; unused ones stay.
@@ -96,8 +142,8 @@ fn newton(gradient: &[f64], curvature: &mut [f64], used: &[bool]) -> Vec<f64> {
 pub fn pooled(experts: &[&[f32]], weights: &[f64], at: std::ops::Range<usize>, out: &mut [f32]) {
     out.fill(0.0);
     for (expert, &a) in experts.iter().zip(weights) {
-        if a > 0.0 {
-            out.iter_mut().zip(&expert[at.clone()]).for_each(|(z, &l)| *z += a as f32 * l.max(-30.0));
+        if a != 0.0 {
+            out.iter_mut().zip(&expert[at.clone()]).for_each(|(z, &l)| *z += a as f32 * l.max(LEAST));
         }
     }
     super::softmax(out);
@@ -133,7 +179,11 @@ mod tests {
             crate::crossfit::log_softmax(&mut other);
             noise.extend(other);
         }
-        let a = weights(&[&good, &noise], &Targets::of_labels(&labels, classes), rows);
+        let a = weights(
+            &[&good, &noise],
+            &Targets::of_labels(&labels, classes),
+            &(0..rows as u32).collect::<Vec<_>>(),
+        );
         assert!((a[0] - 0.5).abs() < 0.05, "twice too sure, so half the weight: {a:?}");
         assert!(a[1].abs() < 0.05, "{a:?}");
     }
