@@ -6,13 +6,14 @@
 //! | `events.out.tfevents.*` | [`write_events`] | TensorBoard |
 //! | `report.html` | [`RunReport`] | people |
 //!
-//! The page is one file that needs no network and no script. Its templates (`templates/`) are compiled in and escape
+//! A page is one file that needs no network and no script. Its templates (`templates/`) are compiled in and escape
 //! every text they are given: a class called `<script>` stays a class called `<script>`. A content security policy in
 //! the page forbids scripts and the network once more, should an escape ever be forgotten.
 //!
 //! Over several runs: [`Outcome`] reads the results of a finished run, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
 //! is written as text, CSV, Markdown and LaTeX.
 
+mod card;
 mod chart;
 mod compare;
 mod error;
@@ -26,6 +27,7 @@ mod page;
 pub mod plot;
 mod run;
 mod scale;
+mod shown;
 mod summary;
 pub mod table;
 mod thumbnail;

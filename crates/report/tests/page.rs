@@ -50,6 +50,7 @@ fn report() -> RunReport {
         noise: Some(CountMatrix::checked(2, vec![655, 5, 6, 656]).unwrap()),
         ranking: None,
         separation: Some(Separation::Known { right: vec![0.9; 30], wrong: vec![0.1; 20] }),
+        flagged: Some(1234),
         suspicious: (0..120).map(item).collect(),
         command: "negscale train --seed 1".into(),
         hardware: "2 cores".into(),
@@ -95,10 +96,24 @@ fn every_number_of_the_run_appears() {
     {
         assert!(html.contains(text), "{text}");
     }
-    assert!(html.contains("120 labels look wrong; the 100 most suspicious are shown."));
+    assert!(html.contains("1\u{202f}234 labels look wrong; the 100 most suspicious are shown."));
     assert!(html.contains("50 of 100 are wrong and 50 suggestions are right"));
     assert!(!html.contains("train/100.png"));
     assert_eq!(html.matches("src=\"data:image/png;base64,").count(), 100);
+}
+
+#[test]
+fn a_card_leads_with_the_suggested_class() {
+    let html = report().to_html().unwrap();
+    let card = html.split("<li class=\"panel card\">").nth(1).unwrap();
+    let at = |text: &str| card.find(text).unwrap();
+    assert!(at(">dog<") < at("<s title=\"label as given\">cat<") && at("98.7 %") < at("1.5 %"));
+}
+
+#[test]
+fn without_a_count_no_number_of_wrong_labels_is_claimed() {
+    let html = RunReport { flagged: None, ..report() }.to_html().unwrap();
+    assert!(html.contains("The most suspicious labels, the worst first.") && !html.contains("look wrong"));
 }
 
 #[test]
@@ -169,7 +184,7 @@ fn a_run_with_nothing_in_it_still_gives_a_page() {
             && html.contains("0 epochs")
             && html.contains("No epoch has been recorded")
     );
-    assert!(html.contains("No label looks wrong") && html.ends_with("</html>"));
+    assert!(html.contains("Labels were not checked") && html.ends_with("</html>"));
     assert!(!html.contains("<figure"));
 }
 
@@ -225,7 +240,9 @@ fn one_class_and_labels_beyond_the_names_are_shown_by_number() {
         ..RunReport::default()
     };
     let html = report.to_html().unwrap();
-    for text in ["class 0", "class 70", "class 71", "One label looks wrong.", "class=\"blank\""] {
+    for text in
+        ["class 0", "class 70", "class 71", "The most suspicious labels, the worst first.", "class=\"blank\""]
+    {
         assert!(html.contains(text), "{text}");
     }
 }
