@@ -1,0 +1,173 @@
+//! The sentences of the page.
+
+use super::parts::{Correction, Estimate, Member, Relations};
+use super::{AuditReport, WorstLabel};
+use crate::card::checked;
+use crate::number::{count, percent, place, share};
+
+/// Fewer wrong labels than this tell nothing about their relations.
+const FEWEST_RELATED: usize = 30;
+/// From this ratio to chance on, related classes are preferred; below its inverse they are avoided.
+const CLEAR_RATIO: f64 = 1.25;
+
+/// How many labels are wrong: the one number, if there is one, and the rest of the sentence.
+pub(super) fn answer(audit: &AuditReport) -> (Option<String>, String) {
+    let all = count(audit.samples as u64);
+    if let Some(why) = &audit.cannot_judge {
+        let why = why.trim();
+        let end = if why.ends_with(['.', '!', '?']) { "" } else { "." };
+        return match why {
+            "" => (None, "These labels cannot be judged.".to_owned()),
+            _ => (None, format!("These labels cannot be judged: {why}{end}")),
+        };
+    }
+    match (audit.flagged, audit.samples) {
+        (_, 0) => (None, "There are no labels.".to_owned()),
+        (0, 1) => (None, "The only label does not look wrong.".to_owned()),
+        (0, _) => (None, format!("None of {all} labels looks wrong.")),
+        (1, _) => (Some("1".to_owned()), format!("label looks wrong of {all}.")),
+        (many, _) => (Some(count(many as u64)), format!("labels look wrong of {all}.")),
+    }
+}
+
+/// The estimate as one statement.
+pub(super) fn estimate(of: &Estimate) -> String {
+    let [low, high] = of.interval.map(share);
+    format!("Estimated share of wrong labels: {} ({low} to {high}).", share(of.rate))
+}
+
+/// How many labels are shown, and how good they are where the truth is known.
+pub(super) fn worst(shown: &[WorstLabel], flagged: usize) -> String {
+    let mut words = match shown.len() {
+        1 if flagged == 1 => "This label looks wrong.".to_owned(),
+        many if many == flagged => format!("All {many} labels that look wrong, the most suspicious first."),
+        many => format!(
+            "The {many} most suspicious of {} labels that look wrong; audit.csv has them all.",
+            count(flagged as u64)
+        ),
+    };
+    words.push_str(" The percentage beside a suggestion is its probability.");
+    if let Some(sentence) = checked(shown.iter().map(|item| (item.given, item.suggested, item.truth))) {
+        words = format!("{words} {sentence}");
+    }
+    words
+}
+
+/// Whether errors are semantic, in words.
+pub(super) fn relations(of: &Relations) -> String {
+    if let Some(words) = &of.words {
+        return words.clone();
+    }
+    let labels = count(of.labels as u64);
+    let ratio = of.related.share / of.related.chance;
+    if of.labels < FEWEST_RELATED {
+        return format!("Too few wrong labels to say ({labels}).");
+    }
+    match ratio {
+        _ if !ratio.is_finite() => {
+            "Chance would never give a related class, so nothing can be said.".to_owned()
+        }
+        CLEAR_RATIO.. => format!(
+            "Yes: wrong labels name a class related to the probable one {} times as often as chance would. They look like mix-ups of \
+             things that are alike.",
+            place(ratio)
+        ),
+        _ if ratio > 1.0 / CLEAR_RATIO => {
+            "No: wrong labels name related classes about as often as chance would.".to_owned()
+        }
+        _ => format!(
+            "No: wrong labels name related classes less often than chance would ({} times as often).",
+            crate::number::plain((ratio * 100.0).round() / 100.0)
+        ),
+    }
+}
+
+/// How far pairs of given labels can be trusted.
+pub(super) fn precisions(of: &Relations) -> Vec<String> {
+    let sentence = |value: Option<f64>, which: &str| {
+        Some(format!("Of the pairs that given labels call {which}, {} are.", percent(value?, 1)))
+    };
+    [sentence(of.related_precision, "related"), sentence(of.unrelated_precision, "unrelated")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What corrected labels would change.
+pub(super) fn correction(of: &Correction, samples: usize) -> Vec<String> {
+    let file = if of.file.is_empty() { "corrected.csv" } else { &of.file };
+    let changed = match of.changed {
+        0 => "no label".to_owned(),
+        1 => "1 label".to_owned(),
+        many => format!("{} labels", count(many as u64)),
+    };
+    let mut sentences = vec![match of.expected_precision {
+        Some(precision) if of.changed > 0 => {
+            format!(
+                "{file} changes {changed}; an estimated {} of these changes are right.",
+                percent(precision, 1)
+            )
+        }
+        _ => format!("{file} changes {changed}."),
+    }];
+    let right = |number: f64| {
+        // The cast makes NaN and negative numbers none.
+        let share = percent(number / samples as f64, 1);
+        format!("{} ({share})", count(number.round() as u64))
+    };
+    let expected = [("as given", of.right_before), ("corrected", of.right_after)];
+    let expected: Vec<String> = expected
+        .into_iter()
+        .filter_map(|(when, number)| {
+            Some(format!("{} {when}", right(number.filter(|n| n.is_finite() && samples > 0)?)))
+        })
+        .collect();
+    if !expected.is_empty() {
+        sentences.push(format!(
+            "Expected right labels of {}: {}.",
+            count(samples as u64),
+            expected.join(", ")
+        ));
+    }
+    sentences
+}
+
+pub(super) fn disagree(group: &[Member]) -> bool {
+    group.iter().any(|member| member.label != group[0].label)
+}
+
+/// Whether a group is in more than one split.
+pub(super) fn crosses(group: &[Member]) -> bool {
+    group.iter().any(|member| member.split != group[0].split)
+}
+
+/// All groups of near-duplicates in a few sentences.
+pub(super) fn duplicates(groups: &[Vec<Member>]) -> String {
+    let several = |number: usize, one: &str, many: &str| match number {
+        1 => format!("1 {one}"),
+        _ => format!("{} {many}", count(number as u64)),
+    };
+    let samples = groups.iter().map(Vec::len).sum();
+    let (apart, across) =
+        (groups.iter().filter(|g| disagree(g)).count(), groups.iter().filter(|g| crosses(g)).count());
+    let mut words = format!(
+        "{} of {}.",
+        several(groups.len(), "group", "groups"),
+        several(samples, "sample", "samples that are nearly the same within their group")
+    );
+    if apart > 0 {
+        let verb = if apart == 1 { "has" } else { "have" };
+        words.push_str(&format!(
+            " {} {verb} labels that disagree: one of them is wrong.",
+            several(apart, "group", "groups")
+        ));
+    }
+    if across > 0 {
+        let verb = if across == 1 { "is" } else { "are" };
+        words.push_str(&format!(
+            " {} {verb} in more than one split: results on test samples seen in training are too good.",
+            several(across, "group", "groups")
+        ));
+    }
+    words
+}
