@@ -113,14 +113,6 @@ fn groups() -> Result<Vec<Vec<Member>>> {
 fn animals() -> Result<AuditReport> {
     let labels = |class: usize| 4_600 + class * 89;
     let share = |class: usize| 0.004 + 0.09 * chance(11, class as u64).powi(2);
-    let class = |class: usize| ClassRow {
-        class,
-        labels: labels(class),
-        flagged: (labels(class) as f64 * share(class) * 0.85) as usize,
-        share: share(class),
-        threshold: Some(0.5 + 0.04 * (class % 5) as f64),
-        why: ["", "hard to tell from fox"][usize::from(class == 0)].to_owned(),
-    };
     let pair = |given: usize, probably: usize| match () {
         () if given == probably => 0,
         () if ALIKE[given] == probably => (labels(given) as f64 * share(given) * 0.7) as u64,
@@ -129,6 +121,14 @@ fn animals() -> Result<AuditReport> {
         }
     };
     let wrong = |given: usize| (0..10).map(|c| pair(given, c)).sum::<u64>();
+    let class = |class: usize| ClassRow {
+        class,
+        labels: labels(class),
+        flagged: wrong(class) as usize,
+        share: share(class),
+        threshold: Some(0.5 + 0.04 * (class % 5) as f64),
+        why: ["", "hard to tell from fox"][usize::from(class == 0)].to_owned(),
+    };
     let cell = |at: usize| match (at / 10, at % 10) {
         (given, probably) if given == probably => labels(given) as u64 - wrong(given),
         (given, probably) => pair(given, probably),
@@ -198,7 +198,7 @@ fn animals() -> Result<AuditReport> {
         }),
         worst: (0..120).map(animal).collect::<Result<_>>()?,
         next: vec![
-            step("Look at the worst labels in a table.", "negscale audit review out/audit.csv --first 200"),
+            step("Look at the pictures above, and at audit.csv in a spreadsheet. Edit corrected.csv where you know better.", ""),
             step("Train on the corrected labels.", "negscale train --data photos --labels out/corrected.csv"),
             step("Audit again in your pipeline, and fail above 4 % of wrong labels.", "negscale audit photos --check 0.04"),
         ],

@@ -7,17 +7,21 @@ pub(crate) fn percent(fraction: f64, digits: usize) -> String {
 
 /// A share that may be small: one digit after the point, more below one percent.
 pub(crate) fn share(fraction: f64) -> String {
-    let size = fraction.abs();
-    percent(
-        fraction,
-        if size == 0.0 || size >= 0.01 {
-            1
-        } else if size >= 0.001 {
-            2
-        } else {
-            3
-        },
-    )
+    percent(fraction, share_digits(fraction))
+}
+
+/// The digits a share needs after the point.
+pub(crate) fn share_digits(fraction: f64) -> usize {
+    match fraction.abs() {
+        size if size > 0.0 && size < 0.001 => 3,
+        size if size > 0.0 && size < 0.01 => 2,
+        _ => 1,
+    }
+}
+
+/// A sentence whose numbers stay on one line with their unit.
+pub(crate) fn together(sentence: &str) -> String {
+    sentence.replace(" %", "\u{a0}%")
 }
 
 /// About four significant digits, an exponent only for the very large and the very small.

@@ -2,6 +2,11 @@
 
 use crate::table::{ColumnKind, Table};
 
+/// A longer table has the rest of its rows folded away.
+const MOST_OPEN: usize = 12;
+/// Rows that are open then.
+const OPEN: usize = 10;
+
 pub(crate) struct Shown {
     pub note: String,
     /// Words, and whether they are to the left.
@@ -58,5 +63,14 @@ impl Shown {
         let sides: Vec<bool> = rows.first()?.iter().map(|cell| cell.is_words).collect();
         let head = head.iter().map(|words| (*words).to_owned()).zip(sides).collect();
         Some(Self { note, head, rows })
+    }
+
+    /// The first rows, and the others to unfold if there are many.
+    pub fn folded(mut self) -> (Self, Option<Self>) {
+        if self.rows.len() <= MOST_OPEN {
+            return (self, None);
+        }
+        let rest = Self { note: String::new(), head: self.head.clone(), rows: self.rows.split_off(OPEN) };
+        (self, Some(rest))
     }
 }

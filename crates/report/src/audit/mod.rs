@@ -48,7 +48,7 @@ pub struct AuditReport {
     pub flag_rule: String,
     /// Which class is given for which, in any order.
     pub confusions: Vec<ConfusionRow>,
-    /// Given class (row) by probable class (column); drawn for up to 30 classes.
+    /// Given class (row) by probable class (column), labels that do not look wrong on the diagonal; drawn for up to 30 classes.
     pub matrix: Option<CountMatrix>,
     /// Where labels come from, if the data say so.
     pub sources: Vec<SourceRow>,

@@ -24,9 +24,9 @@ pub(super) struct Page<'a> {
     /// The one number, and the rest of the sentence.
     answer: (Option<String>, String),
     estimate: Option<(String, Interval)>,
-    classes: Option<Shown>,
-    confusions: Option<Shown>,
-    sources: Option<Shown>,
+    classes: Option<(Shown, Option<Shown>)>,
+    confusions: Option<(Shown, Option<Shown>)>,
+    sources: Option<(Shown, Option<Shown>)>,
     matrix: Option<MatrixView>,
     relations: Option<Relation>,
     worst_title: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Page<'a> {
     groups_note: String,
     outliers: Vec<Small>,
     outliers_note: String,
-    annotators: Option<Shown>,
+    annotators: Option<(Shown, Option<Shown>)>,
     histogram: Option<Histogram>,
     ranking: Option<Plot>,
     tiles: Vec<Tile<'a>>,
@@ -114,9 +114,9 @@ impl<'a> Page<'a> {
                 let estimate = audit.estimate.as_ref()?;
                 Some((words::estimate(estimate), Interval::of(estimate)?))
             }),
-            classes: judged.and_then(tables::classes),
-            confusions: judged.and_then(tables::confusions),
-            sources: judged.and_then(|audit| tables::sources(&audit.sources)),
+            classes: judged.and_then(tables::classes).map(Shown::folded),
+            confusions: judged.and_then(tables::confusions).map(Shown::folded),
+            sources: judged.and_then(|audit| tables::sources(&audit.sources)).map(Shown::folded),
             matrix: judged.and_then(|audit| {
                 let matrix = audit.matrix.as_ref().filter(|matrix| matrix.classes() <= MOST_COLUMNS)?;
                 lay_out(matrix, |class| class_name(names, class), "given", "probable")
@@ -147,7 +147,7 @@ impl<'a> Page<'a> {
                 "Samples that fit no class, the strangest first. {}",
                 tables::more(audit.outliers.len(), "outliers are")
             ),
-            annotators: tables::annotators(&audit.annotators),
+            annotators: tables::annotators(&audit.annotators).map(Shown::folded),
             histogram: judged.and_then(|audit| histogram::draw(audit.scores.as_ref()?, &histogram::SCORE)),
             ranking: judged.and_then(ranking),
             tiles: judged.map_or_else(Vec::new, |audit| Tile::all(&audit.measures)),

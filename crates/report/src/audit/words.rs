@@ -3,7 +3,7 @@
 use super::parts::{Correction, Estimate, Member, Relations};
 use super::{AuditReport, WorstLabel};
 use crate::card::checked;
-use crate::number::{count, percent, place, share};
+use crate::number::{count, percent, place, plain, share_digits, together};
 
 /// Fewer wrong labels than this tell nothing about their relations.
 const FEWEST_RELATED: usize = 30;
@@ -30,10 +30,11 @@ pub(super) fn answer(audit: &AuditReport) -> (Option<String>, String) {
     }
 }
 
-/// The estimate as one statement.
+/// The estimate as one statement, all of its numbers with the digits of the first.
 pub(super) fn estimate(of: &Estimate) -> String {
-    let [low, high] = of.interval.map(share);
-    format!("Estimated share of wrong labels: {} ({low} to {high}).", share(of.rate))
+    let [rate, low, high] =
+        [of.rate, of.interval[0], of.interval[1]].map(|number| percent(number, share_digits(of.rate)));
+    together(&format!("Estimated share of wrong labels: {rate} ({low} to {high})."))
 }
 
 /// How many labels are shown, and how good they are where the truth is known.
@@ -77,7 +78,7 @@ pub(super) fn relations(of: &Relations) -> String {
         }
         _ => format!(
             "No: wrong labels name related classes less often than chance would ({} times as often).",
-            crate::number::plain((ratio * 100.0).round() / 100.0)
+            plain((ratio * 100.0).round() / 100.0)
         ),
     }
 }
@@ -85,7 +86,7 @@ pub(super) fn relations(of: &Relations) -> String {
 /// How far pairs of given labels can be trusted.
 pub(super) fn precisions(of: &Relations) -> Vec<String> {
     let sentence = |value: Option<f64>, which: &str| {
-        Some(format!("Of the pairs that given labels call {which}, {} are.", percent(value?, 1)))
+        Some(together(&format!("Of the pairs that given labels call {which}, {} are.", percent(value?, 1))))
     };
     [sentence(of.related_precision, "related"), sentence(of.unrelated_precision, "unrelated")]
         .into_iter()
@@ -129,9 +130,10 @@ pub(super) fn correction(of: &Correction, samples: usize) -> Vec<String> {
             expected.join(", ")
         ));
     }
-    sentences
+    sentences.iter().map(|sentence| together(sentence)).collect()
 }
 
+/// Whether labels of a group differ.
 pub(super) fn disagree(group: &[Member]) -> bool {
     group.iter().any(|member| member.label != group[0].label)
 }
@@ -143,30 +145,26 @@ pub(super) fn crosses(group: &[Member]) -> bool {
 
 /// All groups of near-duplicates in a few sentences.
 pub(super) fn duplicates(groups: &[Vec<Member>]) -> String {
-    let several = |number: usize, one: &str, many: &str| match number {
-        1 => format!("1 {one}"),
-        _ => format!("{} {many}", count(number as u64)),
+    let several = |number: usize| match number {
+        1 => "1 group".to_owned(),
+        _ => format!("{} groups", count(number as u64)),
     };
-    let samples = groups.iter().map(Vec::len).sum();
-    let (apart, across) =
-        (groups.iter().filter(|g| disagree(g)).count(), groups.iter().filter(|g| crosses(g)).count());
-    let mut words = format!(
-        "{} of {}.",
-        several(groups.len(), "group", "groups"),
-        several(samples, "sample", "samples that are nearly the same within their group")
-    );
+    let number = |is: fn(&[Member]) -> bool| groups.iter().filter(|group| is(group)).count();
+    let samples: usize = groups.iter().map(Vec::len).sum();
+    let mut words =
+        format!("{} of near-duplicates, {} samples in all.", several(groups.len()), count(samples as u64));
+    let (apart, across) = (number(disagree), number(crosses));
     if apart > 0 {
-        let verb = if apart == 1 { "has" } else { "have" };
         words.push_str(&format!(
-            " {} {verb} labels that disagree: one of them is wrong.",
-            several(apart, "group", "groups")
+            " In {} labels disagree, so that at least one of them is wrong.",
+            several(apart)
         ));
     }
     if across > 0 {
         let verb = if across == 1 { "is" } else { "are" };
         words.push_str(&format!(
-            " {} {verb} in more than one split: results on test samples seen in training are too good.",
-            several(across, "group", "groups")
+            " {} {verb} in more than one split, which makes results on the test set too good.",
+            several(across)
         ));
     }
     words
