@@ -1,12 +1,13 @@
 //! The page: every text stays text, every number is there, and odd runs still give a page.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod markup;
+
+use markup::{HOSTILE, asked_of_the_network, elements, names};
 use negscale_report::{
     ConfusionRows, CountMatrix, EpochRecord, Figure, RunReport, Separation, SummaryRow, Suspicious,
     Thumbnail, summarise,
 };
-
-const HOSTILE: &str = "<script>alert(1)</script>\"' onload=x --> ]]> {{ 7*7 }} &amp; </svg></title>";
 
 fn records(count: u64) -> Vec<EpochRecord> {
     let record = |epoch: u64| {
@@ -56,31 +57,6 @@ fn report() -> RunReport {
         hardware: "2 cores".into(),
         version: "0.1.0+abc".into(),
     }
-}
-
-/// The names of all elements, found by a walk that knows quoted attributes, comments apart; fails on anything that
-/// does not look like markup.
-fn elements(html: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let style = html.find("<style>").unwrap()..html.find("</style>").unwrap();
-    let text = format!("{}{}", &html[..style.start], &html[style.end..]);
-    let mut rest = text.as_str();
-    while let Some(at) = rest.find('<') {
-        rest = &rest[at + 1..];
-        let mut quoted = false;
-        let end = rest.find(|c| {
-            quoted ^= c == '"';
-            c == '>' && !quoted
-        });
-        let (tag, after) = rest.split_at(end.unwrap());
-        found.push(tag.trim_end_matches('/').split_whitespace().collect::<Vec<_>>().join(" "));
-        rest = after;
-    }
-    found
-}
-
-fn names(html: &str) -> Vec<String> {
-    elements(html).iter().map(|tag| tag.split(' ').next().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -164,16 +140,8 @@ fn text_stays_text_everywhere() {
 #[test]
 fn the_page_asks_nothing_of_the_network() {
     let html = report().to_html().unwrap();
-    for word in ["http:", "https:", "//", "@import", "url(", "<script", "<iframe", "<object"] {
-        let found = html.match_indices(word).find(|(at, _)| !inside_picture(&html, *at));
-        assert!(found.is_none(), "{word}");
-    }
+    assert_eq!(asked_of_the_network(&html), None);
     assert!(html.contains("default-src 'none'"));
-}
-
-/// Base64 may hold two slashes in a row.
-fn inside_picture(html: &str, at: usize) -> bool {
-    html[..at].rsplit('"').next().unwrap().starts_with("data:image/png;base64,")
 }
 
 #[test]

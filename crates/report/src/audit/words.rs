@@ -112,7 +112,7 @@ pub(super) fn correction(of: &Correction, samples: usize) -> Vec<String> {
         _ => format!("{file} changes {changed}."),
     }];
     let right = |number: f64| {
-        // The cast makes NaN and negative numbers none.
+        // The cast makes negative numbers none.
         let share = percent(number / samples as f64, 1);
         format!("{} ({share})", count(number.round() as u64))
     };
@@ -138,9 +138,11 @@ pub(super) fn disagree(group: &[Member]) -> bool {
     group.iter().any(|member| member.label != group[0].label)
 }
 
-/// Whether a group is in more than one split.
+/// Whether a group is in more than one split, as far as splits are known.
 pub(super) fn crosses(group: &[Member]) -> bool {
-    group.iter().any(|member| member.split != group[0].split)
+    let mut splits = group.iter().map(|member| &member.split).filter(|split| !split.is_empty());
+    let first = splits.next();
+    splits.any(|split| Some(split) != first)
 }
 
 /// All groups of near-duplicates in a few sentences.
@@ -168,4 +170,70 @@ pub(super) fn duplicates(groups: &[Vec<Member>]) -> String {
         ));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parts::RelationShare;
+    use super::*;
+
+    fn said(share: f64, chance: f64, labels: usize) -> String {
+        relations(&Relations { labels, related: RelationShare { share, chance }, ..Relations::default() })
+    }
+
+    #[test]
+    fn errors_are_called_semantic_only_where_related_classes_are_clearly_more_frequent_than_by_chance() {
+        assert!(said(0.6, 0.2, 500).starts_with("Yes: ") && said(0.6, 0.2, 500).contains("3 times as often"));
+        assert!(said(0.22, 0.2, 500).starts_with("No: ") && said(0.22, 0.2, 500).contains("about as often"));
+        assert!(said(0.05, 0.2, 500).contains("less often than chance would (0.25 times"));
+        assert_eq!(said(0.6, 0.2, 29), "Too few wrong labels to say (29).");
+        assert!(said(0.6, 0.0, 500).contains("nothing can be said"));
+        assert!(said(f64::NAN, 0.2, 500).contains("nothing can be said"));
+    }
+
+    #[test]
+    fn the_estimate_has_the_same_digits_in_all_its_numbers() {
+        let words = |rate, interval| estimate(&Estimate { rate, interval }).replace('\u{a0}', " ");
+        assert!(words(0.031, [0.024, 0.0406]).ends_with("3.1 % (2.4 % to 4.1 %)."));
+        assert!(words(0.0071, [0.0008, 0.0152]).ends_with("0.71 % (0.08 % to 1.52 %)."));
+    }
+
+    #[test]
+    fn groups_of_duplicates_are_summed_up() {
+        let member = |label, split: &str| Member { label, split: split.into(), ..Member::default() };
+        let groups = [
+            vec![member(0, "train"), member(1, "train")],
+            vec![member(0, "train"), member(0, "test"), member(0, "")],
+            vec![member(2, ""), member(2, "train")],
+        ];
+        let words = duplicates(&groups);
+        assert!(
+            words.starts_with("3 groups of near-duplicates, 7 samples in all. In 1 group labels disagree")
+        );
+        assert!(words.contains("1 group is in more than one split"));
+        assert_eq!(duplicates(&groups[2..]), "1 group of near-duplicates, 2 samples in all.");
+        assert!(!disagree(&[]) && !crosses(&[]));
+    }
+
+    #[test]
+    fn a_correction_tells_what_is_known_and_no_more() {
+        let all = Correction {
+            file: String::new(),
+            changed: 1,
+            expected_precision: Some(0.9),
+            right_before: Some(90.0),
+            right_after: Some(95.6),
+        };
+        let words = correction(&all, 100).join(" ").replace('\u{a0}', " ");
+        assert!(
+            words.starts_with(
+                "corrected.csv changes 1 label; an estimated 90.0 % of these changes are right."
+            )
+        );
+        assert!(
+            words.ends_with("Expected right labels of 100: 90 (90.0 %) as given, 96 (95.6 %) corrected.")
+        );
+        let odd = Correction { right_after: Some(f64::NAN), ..Correction::default() };
+        assert_eq!(correction(&odd, 100), ["corrected.csv changes no label."]);
+    }
 }
