@@ -62,10 +62,10 @@ fn animal(rank: usize) -> Result<WorstLabel> {
     let index = (chance(4, at) * 50_000.0) as usize;
     let mut reasons =
         vec![format!("{} of its 10 nearest neighbours are labelled {}.", 7 + rank % 4, ANIMALS[suggested])];
-    if rank % 3 == 0 {
+    if rank.is_multiple_of(3) {
         reasons.push(format!("Both models give {} less than 1 %.", ANIMALS[given]));
     }
-    if rank % 5 == 0 {
+    if rank.is_multiple_of(5) {
         reasons.push(format!("{} and {} are often confused here.", ANIMALS[given], ANIMALS[suggested]));
     }
     Ok(WorstLabel {

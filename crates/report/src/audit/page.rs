@@ -140,12 +140,12 @@ impl<'a> Page<'a> {
             groups_note: format!(
                 "{} {}",
                 words::duplicates(&audit.duplicates),
-                tables::more(audit.duplicates.len(), "groups are")
+                tables::more(audit.duplicates.len(), ["group", "groups"])
             ),
             outliers: outliers(&audit.outliers, names)?,
             outliers_note: format!(
                 "Samples that fit no class, the strangest first. {}",
-                tables::more(audit.outliers.len(), "outliers are")
+                tables::more(audit.outliers.len(), ["outlier", "outliers"])
             ),
             annotators: tables::annotators(&audit.annotators).map(Shown::folded),
             histogram: judged.and_then(|audit| histogram::draw(audit.scores.as_ref()?, &histogram::SCORE)),

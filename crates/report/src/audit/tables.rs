@@ -11,11 +11,12 @@ use crate::shown::{Cell, Shown};
 /// Rows of a table, groups of duplicates, and outliers that are shown.
 pub(super) const MOST_ROWS: usize = 30;
 
-/// How many more there are, with a space before it; nothing if all are shown.
-pub(super) fn more(all: usize, what: &str) -> String {
+/// How many more there are, named as one and as several; nothing if all are shown.
+pub(super) fn more(all: usize, [one, several]: [&str; 2]) -> String {
     match all.saturating_sub(MOST_ROWS) {
         0 => String::new(),
-        rest => format!("{} more {what} in audit.json.", count(rest as u64)),
+        1 => format!("1 more {one} is in audit.json."),
+        rest => format!("{} more {several} are in audit.json.", count(rest as u64)),
     }
 }
 
@@ -56,7 +57,7 @@ pub(super) fn classes(audit: &AuditReport) -> Option<Shown> {
         cells.extend(has_why.then(|| Cell::words(&row.why)));
         cells
     });
-    let notes = [audit.flag_rule.clone(), more(rows.len(), "classes are")];
+    let notes = [audit.flag_rule.clone(), more(rows.len(), ["class", "classes"])];
     Shown::from_rows(&head, cells.collect(), sentences(&notes))
 }
 
@@ -83,7 +84,7 @@ pub(super) fn confusions(audit: &AuditReport) -> Option<Shown> {
         cells.extend(has_distance.then(|| Cell::number(distance)));
         cells
     });
-    Shown::from_rows(&head, cells.collect(), more(rows.len(), "confusions are"))
+    Shown::from_rows(&head, cells.collect(), more(rows.len(), ["confusion", "confusions"]))
 }
 
 pub(super) fn sources(rows: &[SourceRow]) -> Option<Shown> {
@@ -99,7 +100,7 @@ pub(super) fn sources(rows: &[SourceRow]) -> Option<Shown> {
         ]
     });
     let head = ["source", "labels", "look wrong", "wrong, estimated"];
-    Shown::from_rows(&head, cells.collect(), more(rows.len(), "sources are"))
+    Shown::from_rows(&head, cells.collect(), more(rows.len(), ["source", "sources"]))
 }
 
 pub(super) fn relations(of: &Relations) -> Option<Shown> {
@@ -137,7 +138,7 @@ pub(super) fn annotators(rows: &[AnnotatorRow]) -> Option<Shown> {
         ]
     });
     let head = ["annotator", "labels", "right, estimated", "agree with the consensus"];
-    Shown::from_rows(&head, cells.collect(), more(rows.len(), "annotators are"))
+    Shown::from_rows(&head, cells.collect(), more(rows.len(), ["annotator", "annotators"]))
 }
 
 pub(super) fn experts(rows: &[Expert]) -> Option<Shown> {
@@ -153,7 +154,7 @@ pub(super) fn experts(rows: &[Expert]) -> Option<Shown> {
         cells.extend(has_note.then(|| Cell::words(&row.note)));
         cells
     });
-    Shown::from_rows(&head, cells.collect(), more(rows.len(), "judges are"))
+    Shown::from_rows(&head, cells.collect(), more(rows.len(), ["judge", "judges"]))
 }
 
 fn sentences(parts: &[String]) -> String {
