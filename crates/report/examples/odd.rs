@@ -72,6 +72,7 @@ fn odd() -> Result<RunReport> {
         noise: Some(CountMatrix::checked(6, (0..36).map(mix).collect())?),
         ranking: None,
         separation: Some(Separation::Unknown(vec![0.5; 9])),
+        flagged: None,
         suspicious: (0..13).map(suspicious).collect::<Result<_>>()?,
         command: format!("negscale train --data '{}' --seed 1", name(2).repeat(3)),
         hardware: name(1),

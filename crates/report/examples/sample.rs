@@ -157,6 +157,7 @@ fn sample() -> Result<RunReport> {
             right: (0..5480).map(|at| (1.0 - chance(51, at).powi(5)) as f32).collect(),
             wrong: (0..4520).map(|at| chance(52, at).powi(4) as f32).collect(),
         }),
+        flagged: Some(4_213),
         suspicious: (0..437).map(suspicious).collect::<Result<_>>()?,
         command: "negscale train --data fashion-mnist --noise sym:0.5 --host cross-entropy --plugin negscale --seed 1".into(),
         hardware: "2 cores, AVX2, 8 GiB".into(),

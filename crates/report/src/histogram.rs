@@ -1,4 +1,4 @@
-//! How well the clean probability tells right labels from wrong ones, as a histogram.
+//! How well a clean probability or a score tells right labels from wrong ones, as a histogram.
 //!
 //! Right labels stand above the axis, wrong ones hang below, each as shares of its own group, so that a few wrong
 //! labels among many right ones are still seen.
@@ -13,21 +13,49 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 30.0;
 
-/// Clean probabilities of the training samples; values outside 0..=1 are counted at the nearer end, NaN nowhere.
+/// A number from 0 to 1 for every label: clean probabilities on the page of a run, scores on that of an audit. Values outside are
+/// counted at the nearer end, NaN nowhere.
 #[derive(Debug, Clone)]
 pub enum Separation {
     /// The truth is known.
     Known {
-        /// Clean probabilities of samples whose label is right.
+        /// Those of samples whose label is right.
         right: Vec<f32>,
-        /// Clean probabilities of samples whose label is wrong.
+        /// Those of samples whose label is wrong.
         wrong: Vec<f32>,
     },
     /// The truth is not known: all samples together.
     Unknown(Vec<f32>),
 }
 
+/// What is counted.
+pub(crate) struct Quantity {
+    id: &'static str,
+    title: &'static str,
+    name: &'static str,
+    /// What to expect where the truth is not known.
+    expected: &'static str,
+}
+
+/// The probability that a label is right.
+pub(crate) const CLEAN: Quantity = Quantity {
+    id: "separation",
+    title: "Clean probability",
+    name: "clean probability",
+    expected: "Share of samples. Wrong labels should be on the left.",
+};
+/// The probability that a label is wrong.
+pub(crate) const SCORE: Quantity = Quantity {
+    id: "scores",
+    title: "Scores",
+    name: "score",
+    expected: "Share of labels by the probability that they are wrong. Two heaps far apart mean that it is clear which are.",
+};
+
 pub(crate) struct Histogram {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub note: &'static str,
     pub width: f64,
     pub height: f64,
     pub left: f64,
@@ -57,7 +85,7 @@ pub(crate) struct Group {
 }
 
 /// Draws the histogram; `None` if there is no number at all.
-pub(crate) fn draw(separation: &Separation) -> Option<Histogram> {
+pub(crate) fn draw(separation: &Separation, quantity: &Quantity) -> Option<Histogram> {
     let groups: Vec<(&'static str, &[f32])> = match separation {
         Separation::Known { right, wrong } => vec![("right labels", right), ("wrong labels", wrong)],
         Separation::Unknown(all) => vec![("all labels", all)],
@@ -88,7 +116,8 @@ pub(crate) fn draw(separation: &Separation) -> Option<Histogram> {
                 height: place(height),
                 colour: group,
                 text: format!(
-                    "clean probability {} to {}: {} of {} {} ({})",
+                    "{} {} to {}: {} of {} {} ({})",
+                    quantity.name,
                     plain(bin as f64 / BINS as f64),
                     plain((bin + 1) as f64 / BINS as f64),
                     count(bins[group][bin]),
@@ -115,6 +144,13 @@ pub(crate) fn draw(separation: &Separation) -> Option<Histogram> {
         .collect();
     let description: Vec<String> = legend.iter().map(|g| format!("{}: {}", g.name, g.note)).collect();
     Some(Histogram {
+        id: quantity.id,
+        title: quantity.title,
+        note: if mirrored {
+            "Right labels above the axis, wrong ones below, each as a share of its group. The further apart, the better."
+        } else {
+            quantity.expected
+        },
         width: WIDTH,
         height: HEIGHT,
         left: LEFT,
@@ -126,7 +162,7 @@ pub(crate) fn draw(separation: &Separation) -> Option<Histogram> {
         x_ticks: (0..=4)
             .map(|n| (place(LEFT + f64::from(n) / 4.0 * (WIDTH - LEFT - RIGHT)), plain(f64::from(n) / 4.0)))
             .collect(),
-        description: format!("Histogram of clean probabilities. {}", description.join("; ")),
+        description: format!("Histogram: {}. {}", quantity.title, description.join("; ")),
         groups: legend,
     })
 }
@@ -153,7 +189,7 @@ mod tests {
 
     #[test]
     fn right_labels_stand_above_the_axis_and_wrong_ones_below() {
-        let drawn = draw(&Separation::Known { right: vec![0.99; 9], wrong: vec![0.01] }).unwrap();
+        let drawn = draw(&Separation::Known { right: vec![0.99; 9], wrong: vec![0.01] }, &CLEAN).unwrap();
         let axis: f64 = drawn.axis.parse().unwrap();
         let y = |colour| drawn.bars.iter().find(|b| b.colour == colour).unwrap().y.parse::<f64>().unwrap();
         assert!(y(0) < axis && y(1) == axis);
@@ -162,8 +198,8 @@ mod tests {
 
     #[test]
     fn no_numbers_give_no_histogram() {
-        assert!(draw(&Separation::Unknown(vec![f32::NAN])).is_none());
-        assert!(draw(&Separation::Known { right: vec![], wrong: vec![] }).is_none());
-        assert!(draw(&Separation::Known { right: vec![0.3], wrong: vec![] }).is_some());
+        assert!(draw(&Separation::Unknown(vec![f32::NAN]), &CLEAN).is_none());
+        assert!(draw(&Separation::Known { right: vec![], wrong: vec![] }, &CLEAN).is_none());
+        assert!(draw(&Separation::Known { right: vec![0.3], wrong: vec![] }, &CLEAN).is_some());
     }
 }

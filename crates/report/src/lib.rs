@@ -4,15 +4,17 @@
 //! |---|---|---|
 //! | `metrics.jsonl` | [`Journal`], one [`EpochRecord`] per epoch | programs, resuming |
 //! | `events.out.tfevents.*` | [`write_events`] | TensorBoard |
-//! | `report.html` | [`RunReport`] | people |
+//! | `report.html` | [`RunReport`] of a run, [`AuditReport`] of an audit | people |
 //!
-//! The page is one file that needs no network and no script. Its templates (`templates/`) are compiled in and escape
+//! A page is one file that needs no network and no script. Its templates (`templates/`) are compiled in and escape
 //! every text they are given: a class called `<script>` stays a class called `<script>`. A content security policy in
 //! the page forbids scripts and the network once more, should an escape ever be forgotten.
 //!
 //! Over several runs: [`Outcome`] reads the results of a finished run, [`Sample`] and [`Paired`] are the statistics, and a [`Table`]
 //! is written as text, CSV, Markdown and LaTeX.
 
+mod audit;
+mod card;
 mod chart;
 mod compare;
 mod error;
@@ -26,10 +28,15 @@ mod page;
 pub mod plot;
 mod run;
 mod scale;
+mod shown;
 mod summary;
 pub mod table;
 mod thumbnail;
 
+pub use audit::{
+    AnnotatorRow, AuditReport, ClassRow, ConfusionRow, Correction, Estimate, Expert, Judging, Member,
+    NextStep, Outlier, RelationShare, Relations, SourceRow, WorstLabel,
+};
 pub use compare::Comparison;
 pub use error::{Error, Result};
 pub use events::{encode_events, events_file, write_events};

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::number::{count, percent};
 
 /// With more classes than this a table can no longer be read.
-const MOST_COLUMNS: usize = 25;
+pub(crate) const MOST_COLUMNS: usize = 30;
 /// How many mix-ups are listed instead.
 const MOST_PAIRS: usize = 30;
 
@@ -25,6 +25,12 @@ impl CountMatrix {
             return Err(Error::Matrix { classes, given: counts.len() });
         }
         Ok(Self { classes, counts })
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
     }
 }
 

@@ -5,6 +5,25 @@ pub(crate) fn percent(fraction: f64, digits: usize) -> String {
     if fraction.is_finite() { format!("{:.digits$} %", fraction * 100.0) } else { "–".to_owned() }
 }
 
+/// A share that may be small: one digit after the point, more below one percent.
+pub(crate) fn share(fraction: f64) -> String {
+    percent(fraction, share_digits(fraction))
+}
+
+/// The digits a share needs after the point.
+pub(crate) fn share_digits(fraction: f64) -> usize {
+    match fraction.abs() {
+        size if size > 0.0 && size < 0.001 => 3,
+        size if size > 0.0 && size < 0.01 => 2,
+        _ => 1,
+    }
+}
+
+/// A sentence whose numbers stay on one line with their unit.
+pub(crate) fn together(sentence: &str) -> String {
+    sentence.replace(" %", "\u{a0}%")
+}
+
 /// About four significant digits, an exponent only for the very large and the very small.
 pub(crate) fn plain(number: f64) -> String {
     let size = number.abs();
@@ -79,6 +98,15 @@ mod tests {
         for (number, text) in pairs {
             assert_eq!(plain(number), text);
         }
+    }
+
+    #[test]
+    fn small_shares_have_more_digits() {
+        let pairs = [(0.0, "0.0 %"), (0.123, "12.3 %"), (0.0034, "0.34 %"), (0.000_21, "0.021 %")];
+        for (fraction, text) in pairs {
+            assert_eq!(share(fraction), text);
+        }
+        assert_eq!(share(f64::NAN), "–");
     }
 
     #[test]

@@ -2,23 +2,23 @@
 
 use askama::Template;
 
+use crate::card::{Card, MOST_CARDS, class_name, note};
 use crate::chart::{Chart, Curve, line_chart};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MatrixView, lay_out};
-use crate::number::{count, duration, percent, plain};
+use crate::number::{duration, plain};
 use crate::plot::{Caption, Plot, Recall, RecallCurve};
-use crate::run::{ConfusionRows, RunReport, Suspicious};
+use crate::run::{ConfusionRows, RunReport};
 use crate::scale::Scale;
+use crate::summary::Tile;
 use negscale_records::EpochRecord;
-
-/// How many suspicious labels are shown.
-const MOST_SUSPICIOUS: usize = 100;
 
 #[derive(Template)]
 #[template(path = "report.html")]
 pub(crate) struct Page<'a> {
     run: &'a RunReport,
+    heading: String,
     tiles: Vec<Tile<'a>>,
     duration: String,
     charts: Vec<Chart>,
@@ -32,69 +32,29 @@ pub(crate) struct Page<'a> {
     rows: Vec<Vec<String>>,
 }
 
-struct Tile<'a> {
-    label: &'a str,
-    value: String,
-    note: &'a str,
-    oracle: bool,
-}
-
-struct Card {
-    index: String,
-    path: Option<String>,
-    given: String,
-    suggested: String,
-    clean: Meter,
-    probability: Meter,
-    distance: Option<String>,
-    verdict: Option<(&'static str, String)>,
-    picture: Option<String>,
-}
-
-struct Meter {
-    text: String,
-    /// Percent of the bar.
-    length: u32,
-}
-
-impl Meter {
-    fn of(probability: f64) -> Self {
-        // The cast makes NaN an empty bar.
-        Self { text: percent(probability, 1), length: (probability.clamp(0.0, 1.0) * 100.0).round() as u32 }
-    }
-}
-
 impl<'a> Page<'a> {
     pub(crate) fn of(run: &'a RunReport) -> Result<Self> {
-        let shown = &run.suspicious[..run.suspicious.len().min(MOST_SUSPICIOUS)];
+        let shown = &run.suspicious[..run.suspicious.len().min(MOST_CARDS)];
         let (columns, rows) = all_numbers(&run.records);
         let seconds: f64 = run.records.iter().map(|r| r.seconds).filter(|s| s.is_finite()).sum();
         Ok(Self {
             run,
-            tiles: run
-                .summary
-                .iter()
-                .map(|row| Tile {
-                    label: &row.label,
-                    value: row.figure.text(),
-                    note: &row.note,
-                    oracle: row.oracle,
-                })
-                .collect(),
+            heading: if run.title.is_empty() { "Untitled run".to_owned() } else { run.title.clone() },
+            tiles: Tile::all(&run.summary),
             duration: if run.records.is_empty() { String::new() } else { duration(seconds) },
             charts: charts(&run.records),
-            histogram: run.separation.as_ref().and_then(histogram::draw),
+            histogram: run.separation.as_ref().and_then(|values| histogram::draw(values, &histogram::CLEAN)),
             audit: audit(run),
             confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
                 let rows = if *rows == ConfusionRows::Given { "given" } else { "true" };
-                lay_out(matrix, |class| run.class_name(class), rows, "predicted")
+                lay_out(matrix, |class| class_name(&run.class_names, class), rows, "predicted")
             }),
             noise: run
                 .noise
                 .as_ref()
-                .and_then(|m| lay_out(m, |class| run.class_name(class), "true", "given")),
-            cards: shown.iter().map(|s| card(run, s)).collect::<Result<_>>()?,
-            cards_note: cards_note(shown, run.suspicious.len()),
+                .and_then(|m| lay_out(m, |class| class_name(&run.class_names, class), "true", "given")),
+            cards: shown.iter().map(|item| Card::of(item, &run.class_names)).collect::<Result<_>>()?,
+            cards_note: note(shown, run.flagged),
             columns,
             rows,
         })
@@ -269,52 +229,6 @@ fn all_numbers(records: &[EpochRecord]) -> (Vec<String>, Vec<Vec<String>>) {
     });
     let rows = rows.collect();
     (columns, rows)
-}
-
-fn card(run: &RunReport, item: &Suspicious) -> Result<Card> {
-    let verdict = item.truth.map(|truth| {
-        if truth == item.given {
-            ("right", "false alarm: the label is right".to_owned())
-        } else if truth == item.suggested {
-            ("found", "wrong label, right suggestion".to_owned())
-        } else {
-            ("other", format!("wrong label, truly {}", run.class_name(truth)))
-        }
-    });
-    let picture = item.thumbnail.as_ref().map(|picture| picture.address()).transpose();
-    Ok(Card {
-        index: count(item.index as u64),
-        path: item.path.clone(),
-        given: run.class_name(item.given),
-        suggested: run.class_name(item.suggested),
-        clean: Meter::of(item.clean_probability),
-        probability: Meter::of(item.suggested_probability),
-        distance: item.tree_distance.map(plain),
-        verdict,
-        picture: picture.map_err(|source| Error::Png { index: item.index, source })?,
-    })
-}
-
-/// One sentence on how many are shown and, where the truth is known, how good they are.
-fn cards_note(shown: &[Suspicious], all: usize) -> String {
-    let mut note = match all {
-        0 => return String::new(),
-        1 => "One label looks wrong.".to_owned(),
-        _ if shown.len() < all => {
-            format!("{} labels look wrong; the {} most suspicious are shown.", count(all as u64), shown.len())
-        }
-        _ => format!("{} labels look wrong, the most suspicious first.", count(all as u64)),
-    };
-    let known: Vec<(&Suspicious, usize)> = shown.iter().filter_map(|s| Some((s, s.truth?))).collect();
-    if !known.is_empty() {
-        let wrong = known.iter().filter(|(s, truth)| *truth != s.given).count();
-        let right = known.iter().filter(|(s, truth)| *truth != s.given && *truth == s.suggested).count();
-        note.push_str(&format!(
-            " Of these, checked against the truth, {wrong} of {} are wrong and {right} suggestions are right.",
-            known.len()
-        ));
-    }
-    note
 }
 
 #[cfg(test)]

@@ -38,7 +38,9 @@ pub struct RunReport {
     pub separation: Option<Separation>,
     /// How well the list of suspicious labels finds wrong ones, where the truth is known; without it, clean probabilities are taken.
     pub ranking: Option<RecallCurve>,
-    /// Labels that are probably wrong, most suspicious first; 100 of them are shown.
+    /// How many labels look wrong, whether listed here or not; `None` if nobody counted.
+    pub flagged: Option<usize>,
+    /// The most suspicious labels, the worst first; 100 of them are shown.
     pub suspicious: Vec<Suspicious>,
     /// The command that repeats the run.
     pub command: String,
@@ -95,12 +97,5 @@ impl RunReport {
     /// A thumbnail could not be encoded or the file could not be written.
     pub fn write_html(&self, path: &Path) -> Result<()> {
         write_bytes(path, self.to_html()?.as_bytes()).map_err(|e| Error::io(path, e))
-    }
-
-    pub(crate) fn class_name(&self, class: usize) -> String {
-        match self.class_names.get(class).map(|name| name.trim()) {
-            None | Some("") => format!("class {class}"),
-            Some(name) => name.to_owned(),
-        }
     }
 }

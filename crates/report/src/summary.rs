@@ -53,6 +53,26 @@ impl SummaryRow {
     }
 }
 
+/// A figure as the page shows it.
+pub(crate) struct Tile<'a> {
+    pub label: &'a str,
+    pub value: String,
+    pub note: &'a str,
+    pub oracle: bool,
+}
+
+impl<'a> Tile<'a> {
+    pub fn all(rows: &'a [SummaryRow]) -> Vec<Self> {
+        let tile = |row: &'a SummaryRow| Self {
+            label: &row.label,
+            value: row.figure.text(),
+            note: &row.note,
+            oracle: row.oracle,
+        };
+        rows.iter().map(tile).collect()
+    }
+}
+
 /// Test accuracies of a run, as they are published: each only if there was a test set.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TestAccuracy {

@@ -150,6 +150,7 @@ fn report(
         noise: noise.transpose()?,
         separation: Some(separation(audit, truth)),
         ranking: results.curve.clone(),
+        flagged: Some(results.flagged),
         suspicious: shown.collect(),
         command: format!("negscale {} {}", folder.verb, folder.file("settings.toml").display()),
         hardware: hardware(),

@@ -8,7 +8,7 @@ use super::{Comparison, tables};
 use crate::error::Result;
 use crate::number::duration;
 use crate::plot::Plot;
-use crate::table::{ColumnKind, Table};
+use crate::shown::Shown;
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -21,36 +21,6 @@ struct Page<'a> {
     runs: Shown,
     settings: Option<Shown>,
     sections: Vec<(&'static str, Vec<Plot>)>,
-}
-
-/// A table, every cell already a text.
-struct Shown {
-    note: String,
-    /// Words, and whether they are to the left.
-    head: Vec<(String, bool)>,
-    rows: Vec<Vec<Cell>>,
-}
-
-struct Cell {
-    text: String,
-    is_best: bool,
-    is_words: bool,
-}
-
-impl Shown {
-    fn of(table: &Table) -> Self {
-        let is_words: Vec<bool> =
-            table.columns().iter().map(|column| column.kind == ColumnKind::Text).collect();
-        let row = |cells: Vec<(String, bool)>| {
-            let cells = cells.into_iter().zip(&is_words);
-            cells.map(|((text, is_best), words)| Cell { text, is_best, is_words: *words }).collect()
-        };
-        Self {
-            note: table.note.clone(),
-            head: table.columns().iter().map(|c| c.head.clone()).zip(is_words.iter().copied()).collect(),
-            rows: table.shown().into_iter().map(row).collect(),
-        }
-    }
 }
 
 impl Comparison {
