@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
 //! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
+//! | [`neighbours`] | rows of numbers that are near each other: nearest neighbours, near-copies, outliers |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -25,6 +26,7 @@ pub mod gmm;
 mod hidden_labels;
 pub mod ledger;
 mod measures;
+pub mod neighbours;
 mod rank;
 mod table;
 mod verdict;
