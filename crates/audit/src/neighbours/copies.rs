@@ -27,9 +27,9 @@ pub struct CopySettings {
 }
 
 impl Default for CopySettings {
-    /// Cosines of 0.995 are angles of 6 degrees; one row in a thousand by chance at most.
+    /// Cosines of 0.995 are angles of 6 degrees; by chance one row in ten thousand.
     fn default() -> Self {
-        Self { similarity: 0.995, chance: 1e-3 }
+        Self { similarity: 0.995, chance: 1e-4 }
     }
 }
 
@@ -93,7 +93,7 @@ pub fn copies(rows: &Rows, near: &Neighbours, settings: &CopySettings) -> Result
         return range("similarity", settings.similarity, "give a cosine from 0 to 1, such as 0.995");
     }
     if !(settings.chance > 0.0 && settings.chance.is_finite()) {
-        return range("chance", settings.chance, "give a small number above 0, such as 0.001");
+        return range("chance", settings.chance, "give a small number above 0, such as 0.0001");
     }
     let strange =
         (0..near.len()).any(|row| near.indices(row).iter().any(|&other| other as usize >= rows.len()));
@@ -125,9 +125,7 @@ pub fn copies(rows: &Rows, near: &Neighbours, settings: &CopySettings) -> Result
         others.iter().for_each(|&other| parts.join(first(point), first(other)));
     }
     let (sets, set_of) = parts.sets();
-    let is_exact = |rows: &[u32]| {
-        rows.iter().all(|&row| points.point_of(row as usize) == points.point_of(rows[0] as usize))
-    };
+    let is_exact = |set: &[u32]| set.iter().all(|&row| rows.row(row as usize) == rows.row(set[0] as usize));
     let sets = sets.into_iter().map(|rows| CopySet { is_exact: is_exact(&rows), rows }).collect();
     Ok(Copies { sets, set_of, radius })
 }
