@@ -1,4 +1,5 @@
 //! Near-copies and outliers: what is planted is found, what is not is not.
+#![allow(clippy::unwrap_used)]
 
 mod drawn;
 

@@ -1,4 +1,5 @@
 //! Neighbours against the literal loop over all pairs, and where loops could go wrong: ties, copies, one row, no direction.
+#![allow(clippy::unwrap_used)]
 
 mod drawn;
 

@@ -2,7 +2,7 @@
 //!
 //! With $s = ab - |b|^2 / 2$, a squared distance is $|a|^2 - 2s$. A product of d numbers in f32, in whatever order, is wrong by at most about
 //! $d u |a| |b|$ with $u = 2^{-24}$; what is added for the halved square, for the rounding of prepared rows and of limits is no more
-//! than a few $u (|a| + |b|)^2$. So $s$ is known up to $(d + 16) u (|a| + |b|)^2$, with the longest $b$ of the tile.
+//! than a few $u (|a| + |b|)^2$. So $s$ is known up to $(d + 16) u (|a| + |b|)^2$, with the longest $b$ of the tile for the first test and the candidate's own after it.
 
 use super::best::{Best, Candidate, Wanted, Within, measure};
 use super::points::Points;
@@ -64,11 +64,13 @@ pub(super) fn offer<W: Wanted>(
     for ((&query, wanted), scores) in asking.iter().zip(wanted).zip(scores.chunks_exact_mut(width)) {
         scores.iter_mut().zip(&tile.halves).for_each(|(score, half)| *score -= half);
         let square = queries.square(query as usize);
-        let reach = square.sqrt() + tile.longest;
-        let error = (dim + 16) as f64
-            * (f64::from(f32::EPSILON) / 2.0 * reach * reach + f64::from(f32::MIN_POSITIVE));
+        let error = |length: f64| {
+            let reach = square.sqrt() + length;
+            (dim + 16) as f64 * (f64::from(f32::EPSILON) / 2.0 * reach * reach + f64::from(f32::MIN_POSITIVE))
+        };
+        let most = error(tile.longest);
         // Rounded down, so that nobody is missed.
-        let least = |limit: f64| ((0.5 * (square - limit) - error) as f32).next_down();
+        let least = |limit: f64| ((0.5 * (square - limit) - most) as f32).next_down();
         let measure = measure(queries, query as usize, others);
         let mut bar = least(wanted.limit());
         for (at, scores) in scores.chunks(TESTED).enumerate() {
@@ -76,11 +78,14 @@ pub(super) fn offer<W: Wanted>(
                 continue;
             }
             for (place, &score) in scores.iter().enumerate() {
-                let point = tile.points[at * TESTED + place];
+                let place = at * TESTED + place;
+                let point = tile.points[place];
                 if score < bar || (is_own && point == query) {
                     continue;
                 }
-                let (middle, error) = (square - 2.0 * f64::from(score), 2.0 * error);
+                // Beside a long row, the others' own errors are smaller.
+                let length = (2.0 * f64::from(tile.halves[place])).sqrt();
+                let (middle, error) = (square - 2.0 * f64::from(score), 2.0 * error(length));
                 let candidate = Candidate { point, low: middle - error, high: (middle + error).max(0.0) };
                 wanted.offer(candidate, &measure);
                 bar = least(wanted.limit());
