@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
 //! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
+//! | [`neighbours`] | rows of numbers that are near each other: nearest neighbours, near-copies, outliers |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -27,6 +28,7 @@ pub mod ledger;
 mod measures;
 mod noise_model;
 mod predictions;
+pub mod neighbours;
 mod rank;
 mod table;
 mod verdict;

@@ -9,7 +9,7 @@
 //! together instead of the label alone: expectation and maximisation with models of $P(y \mid x)$ inside. Where a class is
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
-mod draw;
+pub(crate) mod draw;
 mod gaussians;
 mod mlp;
 mod pool;
@@ -52,6 +52,11 @@ impl<'a> Rows<'a> {
         Ok(Self { values, dim })
     }
 
+    /// Rows that are known to be whole and finite.
+    pub(crate) fn whole(values: &'a [f32], dim: usize) -> Self {
+        Self { values, dim }
+    }
+
     /// Numbers of a row.
     #[must_use]
     pub fn dim(&self) -> usize {
@@ -70,7 +75,12 @@ impl<'a> Rows<'a> {
         self.values.is_empty()
     }
 
-    fn row(&self, row: usize) -> &'a [f32] {
+    /// All numbers, row after row.
+    pub(crate) fn values(&self) -> &'a [f32] {
+        self.values
+    }
+
+    pub(crate) fn row(&self, row: usize) -> &'a [f32] {
         &self.values[row * self.dim..(row + 1) * self.dim]
     }
 
