@@ -14,13 +14,14 @@
 //! **Fit.** Expectation and maximisation in two stages, each of which never lowers what it maximises, the likelihood times the
 //! prior of its parameters. First one matrix $M$ for all annotators, from soft majority votes on (predictions being one more
 //! voice), with a pseudo-count of one on the diagonal and one spread over the rest of each row. Then a matrix for each, from $M$ on,
-//! with $s$ pseudo-labels of $M$ in each row ([`Settings::strength`]):
+//! with $s$ pseudo-labels of $M$ in each row:
 //!
 //! $$ n^a_{yl} = \sum_{i:\, l_{ia} = l} r_i(y), \qquad \Theta^a_{yl} = \frac{n^a_{yl} + s\,M_{yl}}{\sum_k n^a_{yk} + s}, \qquad
 //!    \pi_y = \frac{\sum_i r_i(y) + 1}{N + C}. $$
 //!
-//! Who gave few labels is judged like the others. Where only one annotator gave labels, the first stage is all there is, and the model
-//! is [that of hidden labels](crate::HiddenLabelModel). The exponent moves by Newton's steps on the likelihood, which are halved where they
+//! Who gave few labels is judged like the others. The strength $s$ is that of [`STRENGTHS`] under which the labels of a quarter of the samples
+//! are likeliest after a fit to the rest: large where annotators are alike. Where only one annotator gave labels, the first stage is all there
+//! is, and the model is [that of hidden labels](crate::HiddenLabelModel). The exponent moves by Newton's steps on the likelihood, which are halved where they
 //! would lower it.
 //!
 //! **Standard errors** of rates of wrong labels: $\sqrt{J^2 + \sum_i r_i(l_{ia})(1 - r_i(l_{ia})) / n_a^2}$, where $J$ is the error by a
@@ -45,11 +46,14 @@ const PRIOR_COUNT: f64 = 1.0;
 /// Rounds for each group that is left out.
 const ROUNDS_WITHOUT: usize = 5;
 
+/// Strengths $s$ that are tried, until the next one is no better.
+pub const STRENGTHS: [f64; 6] = [1000.0, 300.0, 100.0, 30.0, 10.0, 3.0];
+
 /// How the model is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Settings {
-    /// Pseudo-labels $s$ of the pooled matrix in each row of an annotator's.
-    pub strength: f64,
+    /// Pseudo-labels $s$ of the pooled matrix in each row of an annotator's; fitted where it is `None`.
+    pub strength: Option<f64>,
     /// Least and largest exponent $\tau$ of predictions.
     pub exponents: [f64; 2],
     /// The most rounds of each stage.
@@ -60,7 +64,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { strength: 10.0, exponents: [0.1, 5.6], rounds: 300, tolerance: 1e-7 }
+        Self { strength: None, exponents: [0.1, 5.6], rounds: 300, tolerance: 1e-7 }
     }
 }
 
@@ -120,6 +124,8 @@ pub struct Consensus {
     pub alpha: Option<f64>,
     /// The exponent of the predictions, where there are any.
     pub exponent: Option<f64>,
+    /// Pseudo-labels $s$ of the pooled matrix in each row of an annotator's; `None` where only one annotator gave labels.
+    pub strength: Option<f64>,
     /// Share of samples of each class, by posteriors.
     pub shares: Vec<f64>,
     /// Log-likelihood of the labels of all samples.
@@ -130,7 +136,6 @@ pub struct Consensus {
     pub converged: bool,
     labels: Labels,
     matrices: Matrices,
-    strength: f64,
 }
 
 impl Consensus {
@@ -166,6 +171,7 @@ impl Consensus {
             None => Stage::Pooled,
         };
         if stage == Stage::Single {
+            model.divide();
             let single = model.climb(Stage::Single);
             (rounds, converged) = (rounds + single.values.len() - 1, converged && single.converged);
         }
@@ -210,7 +216,7 @@ impl Consensus {
             converged,
             labels: labels.clone(),
             matrices: model.parameters().matrices,
-            strength: settings.strength,
+            strength: (stage == Stage::Single).then_some(model.strength),
             posteriors: model.posteriors,
         })
     }
@@ -221,12 +227,12 @@ impl Consensus {
     /// If there is no such annotator.
     #[must_use]
     pub fn confusion(&self, annotator: usize) -> Vec<f64> {
-        let (classes, Matrices { pooled, by_slot, totals }) = (self.labels.classes(), &self.matrices);
+        let (classes, Matrices { by_slot, totals, .. }) = (self.labels.classes(), &self.matrices);
         let mut matrix = self.pooled_confusion();
+        let Some(strength) = self.strength else { return matrix };
         for (row, total) in matrix.chunks_mut(classes).zip(&totals[annotator * classes..]) {
-            row.iter_mut().for_each(|cell| *cell *= (self.strength.ln() - total).exp());
+            row.iter_mut().for_each(|cell| *cell *= (strength.ln() - total).exp());
         }
-        debug_assert_eq!(pooled.len(), matrix.len());
         for slot in self.labels.slots_by(annotator) {
             let given = self.labels.owners()[slot].1 as usize;
             for class in 0..classes {
@@ -299,7 +305,7 @@ fn check(labels: &Labels, predictions: Option<&[f32]>, settings: Settings) -> Re
     let wrong = |problem: &str| Err(Error::Samples { what: "labels", problem: problem.into() });
     let Settings { strength, exponents: [low, high], rounds, tolerance } = settings;
     let out = |setting, value: String, wanted| Err(Error::Range { setting, value, wanted });
-    if !(strength > 0.0 && strength.is_finite()) {
+    if let Some(strength) = strength.filter(|strength| !(*strength > 0.0 && strength.is_finite())) {
         return out("strength", strength.to_string(), "must be above 0");
     }
     if !(low > 0.0 && low <= high && high.is_finite()) {

@@ -1,7 +1,8 @@
 //! Dawid and Skene's model, fitted by expectation and maximisation. The mathematics is in the docs of [`super`].
 
 use super::labels::Labels;
-use super::{PRIOR_COUNT, Settings};
+use super::{PRIOR_COUNT, STRENGTHS, Settings};
+use crate::estimate::{GROUPS, group_of};
 use rayon::prelude::*;
 
 /// Probabilities below this are taken for this: a sum of a few `f32`s says no more.
@@ -10,6 +11,9 @@ const LEAST: f32 = 1e-12;
 const CHUNK: usize = 1024;
 /// How often a step of the exponent is halved before it is given up.
 const HALVINGS: u32 = 3;
+
+/// Rounds for each strength that is tried.
+const ROUNDS_HELD_OUT: usize = 15;
 
 /// Whose matrices are fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub(super) struct Model<'a> {
     settings: Settings,
     /// $\ln p_i(y)$, N x C, where there are predictions.
     logs: Option<Vec<f32>>,
+    /// $s$.
+    pub strength: f64,
     /// $\tau$.
     pub exponent: f64,
     /// $\ln \pi$.
@@ -104,12 +110,13 @@ impl<'a> Model<'a> {
             labels,
             settings,
             logs,
+            strength: settings.strength.unwrap_or(STRENGTHS[0]),
             exponent: 1f64.clamp(settings.exponents[0], settings.exponents[1]),
             prior: Vec::new(),
             matrices: Matrices {
                 pooled: Vec::new(),
                 by_slot: Vec::new(),
-                totals: vec![settings.strength.ln(); labels.annotators() * classes],
+                totals: vec![0.0; labels.annotators() * classes],
             },
             posteriors: votes,
         };
@@ -216,9 +223,37 @@ impl<'a> Model<'a> {
         counts
     }
 
+    /// Chooses the strength, unless it is given, and gives every annotator the pooled matrix to begin with.
+    pub fn divide(&mut self) {
+        let pooled = self.parameters();
+        let mut best = None::<(f64, f64)>;
+        let given = self.settings.strength;
+        for strength in STRENGTHS.into_iter().filter(|_| given.is_none()) {
+            self.begin(pooled.clone(), strength);
+            for _ in 0..ROUNDS_HELD_OUT {
+                let expected = self.expect(is_held_out);
+                self.maximise(Stage::Single, &expected.mass);
+            }
+            let likelihood = self.expect(|sample| !is_held_out(sample)).likelihood;
+            if best.is_some_and(|(_, most)| likelihood <= most) {
+                break; // the likelihood has one peak
+            }
+            best = Some((strength, likelihood));
+        }
+        let strength = given.or(best.map(|(strength, _)| strength));
+        self.begin(pooled, strength.unwrap_or(STRENGTHS[0]));
+    }
+
+    /// Gives every annotator the pooled matrix.
+    fn begin(&mut self, pooled: Parameters, strength: f64) {
+        self.set(pooled);
+        self.strength = strength;
+        self.matrices.totals.fill(strength.ln());
+    }
+
     /// Parameters that maximise the expected likelihood: prior and matrices, not the exponent.
     pub fn maximise(&mut self, stage: Stage, mass: &[f64]) {
-        let (labels, classes, strength) = (self.labels, self.labels.classes(), self.settings.strength);
+        let (labels, classes, strength) = (self.labels, self.labels.classes(), self.strength);
         let all = mass.iter().sum::<f64>() + PRIOR_COUNT * classes as f64;
         self.prior = mass.iter().map(|mass| ((mass + PRIOR_COUNT) / all).ln()).collect();
         let mut counts = self.counts();
@@ -272,7 +307,7 @@ impl<'a> Model<'a> {
 
     /// Logarithm of the prior density of the parameters, up to a constant.
     fn penalty(&self, stage: Stage) -> f64 {
-        let (labels, classes, strength) = (self.labels, self.labels.classes(), self.settings.strength);
+        let (labels, classes, strength) = (self.labels, self.labels.classes(), self.strength);
         let prior = if self.has_predictions() { 0.0 } else { PRIOR_COUNT * self.prior.iter().sum::<f64>() };
         let matrices: f64 = match stage {
             Stage::Pooled => {
@@ -336,6 +371,11 @@ impl<'a> Model<'a> {
         }
         Climb { values, converged: false }
     }
+}
+
+/// Whether a sample is one of the quarter by which strengths are judged.
+fn is_held_out(sample: usize) -> bool {
+    group_of(sample) < GROUPS / 4
 }
 
 /// Pseudo-counts of the pooled matrix: one on the diagonal, one spread over the rest of each row.
