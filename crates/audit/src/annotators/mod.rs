@@ -28,6 +28,10 @@
 //! delete-a-group jackknife (20 groups of samples, a few rounds from the fit without each; $M$ stays) and the rest is what posteriors leave open. They do
 //! not cover what the model takes for granted: annotators who make the same mistakes on the same hard samples look better than they are, and
 //! certainties are then too high. Predictions by a model that has memorised an annotator's labels are not a second voice.
+//!
+//! **Measured** on the three random columns of CIFAR-10N (50,000 samples, no randomness; example `annotators` of this crate): the consensus is right for
+//! 92.0 % of the samples, a majority vote with ties at random for 91.2 %. Mean certainty is 95.4 %, and 15.5, 16.3 and 16.1 % of labels are called
+//! wrong where 17.2, 18.1 and 17.6 % are: people err on the same pictures.
 
 mod agreement;
 mod labels;
