@@ -3,6 +3,7 @@
 
 use negscale_audit::annotators::{Consensus, Labels, Settings};
 use negscale_audit::{Error, HiddenLabelModel};
+use proptest::prelude::*;
 
 /// Numbers from 0 to 1 by a counter.
 fn draws(seed: u64) -> impl FnMut() -> f64 {
@@ -302,4 +303,27 @@ fn what_cannot_be_compared_or_is_no_prediction_is_refused_in_words_that_help() {
     assert!(with(Settings { strength: Some(0.0), ..Settings::default() }).contains("`strength` = 0"));
     assert!(with(Settings { exponents: [2.0, 1.0], ..Settings::default() }).contains("`exponents`"));
     assert!(with(Settings { rounds: 0, ..Settings::default() }).contains("one round"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_the_labels_posteriors_are_distributions_and_numbers_are_finite(
+        rows in prop::collection::vec(prop::array::uniform4(prop::option::of(0u32..3)), 1..30),
+        sure in prop::option::of(0.0f32..=1.0),
+    ) {
+        let flat: Vec<Option<u32>> = rows.iter().flatten().copied().collect();
+        let labels = Labels::from_rows(&flat, 4, 3).unwrap();
+        let predictions = sure.map(|sure| [sure, 1.0 - sure, 0.0].repeat(rows.len()));
+        if let Ok(found) = Consensus::fit(&labels, predictions.as_deref()) {
+            for row in found.posteriors.chunks(3) {
+                prop_assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{row:?}");
+            }
+            for about in &found.annotators {
+                for number in [about.accuracy, about.standard_error, about.agreement, about.chance, about.kappa] {
+                    prop_assert!(number.is_none_or(f64::is_finite), "{about:?}");
+                }
+            }
+            prop_assert!(found.log_likelihood.is_finite() && found.wrong_rate.1.is_finite());
+        }
+    }
 }
