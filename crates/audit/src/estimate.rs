@@ -23,7 +23,8 @@ use crate::hidden_labels::{HiddenLabelModel, check};
 use negscale_records::statistics::argmax;
 use serde::Serialize;
 
-const GROUPS: usize = 20;
+/// Groups of samples that are left out in turn.
+pub(crate) const GROUPS: usize = 20;
 /// Quantile 0.975 of Student's t with 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
 
@@ -198,14 +199,14 @@ fn wrong_share(joint: &[f64], classes: usize) -> f64 {
 }
 
 /// The group of a sample: by its number, but without any period that data may have.
-fn group_of(sample: usize) -> usize {
+pub(crate) fn group_of(sample: usize) -> usize {
     let mixed = (sample as u64 ^ 0x5bd1_e995).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed >> 32) as usize * GROUPS) >> 32
 }
 
 /// Standard error from estimates that each leave a group out.
-fn jackknife(estimates: impl Iterator<Item = f64> + Clone) -> f64 {
-    let count = GROUPS as f64;
+pub(crate) fn jackknife(estimates: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = estimates.clone().count().max(1) as f64;
     let mean = estimates.clone().sum::<f64>() / count;
     ((count - 1.0) / count * estimates.map(|x| (x - mean).powi(2)).sum::<f64>()).sqrt()
 }

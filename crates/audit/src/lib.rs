@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
+//! | [`annotators`] | several labels for each sample: their consensus, and how good every annotator is |
 //! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
 //! | [`neighbours`] | rows of numbers that are near each other: nearest neighbours, near-copies, outliers |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
@@ -17,6 +18,7 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+pub mod annotators;
 mod correction;
 pub mod crossfit;
 mod error;

@@ -47,14 +47,7 @@ impl Ranking {
 pub fn rank(pred_probs: &[f32], labels: &[u32]) -> Result<Ranking> {
     let classes = pred_probs.len() / labels.len().max(1);
     crate::hidden_labels::check(pred_probs, labels, classes)?;
-    for (sample, row) in pred_probs.chunks(classes.max(1)).enumerate() {
-        let sum: f64 = row.iter().map(|&p| f64::from(p)).sum();
-        if (sum - 1.0).abs() > 1e-3 {
-            let problem =
-                format!("those of sample {sample} sum to {sum:.4}, not to 1: give probabilities, not logits");
-            return Err(Error::Samples { what: "predictions", problem });
-        }
-    }
+    check_sums(pred_probs, classes)?;
     let counting = HiddenLabelModel::fit(pred_probs, labels, classes, MIN_EXPONENT_COUNTING)?;
     let ranking = counting.with_exponent_from(pred_probs, MIN_EXPONENT_RANKING)?;
     let verdict = |((alternative, score), &given): ((crate::hidden_labels::Alternative, f64), &u32)| {
@@ -82,4 +75,17 @@ pub fn rank(pred_probs: &[f32], labels: &[u32]) -> Result<Ranking> {
         audit: Audit::new(&verdicts, &names, FLAG_BELOW)?,
         estimate: NoiseEstimate::new(pred_probs, labels, classes, &counting)?,
     })
+}
+
+/// Refuses rows that do not sum to 1.
+pub(crate) fn check_sums(pred_probs: &[f32], classes: usize) -> Result<()> {
+    for (sample, row) in pred_probs.chunks(classes.max(1)).enumerate() {
+        let sum: f64 = row.iter().map(|&p| f64::from(p)).sum();
+        if (sum - 1.0).abs() > 1e-3 {
+            let problem =
+                format!("those of sample {sample} sum to {sum:.4}, not to 1: give probabilities, not logits");
+            return Err(Error::Samples { what: "predictions", problem });
+        }
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@
 //!
 //! Every format yields parts (items, labels as they stand in the file, names of classes if the format has them); one place,
 //! [`open`], turns the labels of all parts into classes by one [vocabulary](labels). Labels in a file of their own find their items
-//! by [`join`].
+//! by [`join`]. Predictions for the items, by whatever model, are read by [`predictions`].
 
 mod arrays;
 mod asked;
@@ -26,6 +26,7 @@ pub mod metadata;
 pub mod npz;
 pub mod parquet;
 pub mod passed;
+pub mod predictions;
 mod recognise;
 mod relabel;
 mod separator;

@@ -36,7 +36,8 @@ pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<(Ite
     items(shards, &labels, options)
 }
 
-fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
+/// Maps shards.
+pub(super) fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
     let mut shards = Vec::new();
     for path in paths {
         let mut shard = Shard::new(path, Bytes::from_owner(Block::map(path)?))?;
@@ -45,6 +46,13 @@ fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
         shards.push(shard);
     }
     Ok(shards)
+}
+
+/// The words of a column of ids, whole numbers or text.
+pub(super) fn words(shard: &Shard, name: &str) -> Result<Vec<String>> {
+    let mut column = Column::new(false);
+    shard.labels(name, &mut column)?;
+    Ok(column.words().map(str::to_owned).collect())
 }
 
 /// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
