@@ -110,24 +110,28 @@ impl LabelFile {
                     (Some(_), None) => notes.push(without("paths", "rows are matched by `index`")),
                     (None, _) => {}
                 }
-                order
+                Some(order)
             }
             (None, Some(paths), _) => match tails() {
-                Some(tails) => self.by_path(&paths, &tails)?,
+                Some(tails) => Some(self.by_path(&paths, &tails)?),
                 None => {
                     notes.push(without("paths", "rows are taken in their order"));
-                    self.by_order(count)?
+                    None
                 }
             },
             (None, None, Some(ids)) => match tails().filter(|_| may_have_ids) {
-                Some(tails) => self.by_id(&ids, &tails)?,
+                Some(tails) => Some(self.by_id(&ids, &tails)?),
                 None => {
                     self.check_rising(&ids)?;
                     notes.push(without("ids", "rows are taken in their order"));
-                    self.by_order(count)?
+                    None
                 }
             },
-            (None, None, None) => self.by_order(count)?,
+            (None, None, None) => None,
+        };
+        let Some(order) = order else {
+            self.check_count(count)?;
+            return Ok(Joined { given: self.given, truth: self.truth, notes });
         };
         let LabelFile { given, truth, .. } = self;
         Ok(Joined { given: given.pick(&order), truth: truth.map(|truth| truth.pick(&order)), notes })
@@ -137,10 +141,11 @@ impl LabelFile {
         Error::format(&self.path, self.lines.get(row).copied().map(line), problem)
     }
 
-    fn by_order(&self, count: usize) -> Result<Vec<usize>> {
+    /// Rows are taken in their order if there are as many as items.
+    fn check_count(&self, count: usize) -> Result<()> {
         let rows = self.given.len();
         if rows == count {
-            return Ok((0..count).collect());
+            return Ok(());
         }
         let hint = match rows == count + 1 {
             true => "; if its first line is a header, add --header yes",
