@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`rank()`] | an audit of predictions and labels, in one call |
 //! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
+//! | [`shards`] | an audit of data larger than memory: a sample to fit to, shards to score, their counts and lists put together |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -26,6 +27,7 @@ mod hidden_labels;
 pub mod ledger;
 mod measures;
 mod rank;
+pub mod shards;
 mod table;
 mod verdict;
 

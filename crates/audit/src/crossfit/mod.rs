@@ -9,7 +9,7 @@
 //! together instead of the label alone: expectation and maximisation with models of $P(y \mid x)$ inside. Where a class is
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
-mod draw;
+pub(crate) mod draw;
 mod gaussians;
 mod mlp;
 mod pool;

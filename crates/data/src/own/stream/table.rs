@@ -160,7 +160,7 @@ impl Table {
     fn read_group(
         &self,
         at: usize,
-        runs: impl IntoIterator<Item = Range<u64>>,
+        runs: impl Iterator<Item = Range<u64>>,
         places: &mut std::slice::ChunksExactMut<'_, f32>,
     ) -> Result<()> {
         let group = &self.groups[at];
@@ -190,7 +190,7 @@ impl Table {
         for (at, group) in self.groups.iter().enumerate() {
             let (from, to) = (rows.start.max(group.first), rows.end.min(group.first + group.rows));
             if from < to {
-                self.read_group(at, [from..to], &mut places)?;
+                self.read_group(at, std::iter::once(from..to), &mut places)?;
             }
         }
         Ok(())
