@@ -1,6 +1,6 @@
 //! An audit in shards is the same for any number of them, and what does not belong together is noticed.
 
-#![allow(clippy::unwrap_used)] // clippy knows test functions, but not those that they call
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy knows test functions, but not those that they call
 
 use negscale_audit::shards::{
     Counts, MadeBy, RowScore, RowScorer, RowSource, Sample, SampleSettings, ScoredShard, ShardNumber, Shards,

@@ -170,7 +170,7 @@ mod tests {
             for number in 1..=of {
                 let range = shard_range(rows, 64, ShardNumber::new(number, of).unwrap());
                 assert_eq!(range.start, next);
-                assert!(range.start % 64 == 0 || range.start == rows, "{range:?}");
+                assert!(range.start.is_multiple_of(64) || range.start == rows, "{range:?}");
                 assert!(range.end - range.start <= (rows.div_ceil(64).div_ceil(u64::from(of))) * 64);
                 next = range.end;
             }
