@@ -109,7 +109,7 @@ fn names() -> Vec<String> {
 fn merged(folder: &Path) -> (Vec<Vec<u8>>, Counts) {
     let shards = Shards::open(folder).unwrap();
     let out = TempDir::new().unwrap();
-    let path_of = |row: u64| (row % 2 == 0).then(|| format!("row {row}"));
+    let path_of = |row: u64| row.is_multiple_of(2).then(|| format!("row {row}"));
     let path = |name: &str| out.path().join(name);
     shards.save_top(&path("a"), 300, &names(), path_of, Cells::Guarded).unwrap();
     shards.save_rows(&path("b"), &names(), path_of, Cells::Exact).unwrap();

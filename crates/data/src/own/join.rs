@@ -13,6 +13,7 @@
 use super::label_file::LabelFile;
 use super::labels::Column;
 use super::lines::line;
+use super::words::Words;
 use crate::{Error, Items, Result};
 use std::collections::HashMap;
 
@@ -185,7 +186,7 @@ impl LabelFile {
         Ok(order.into_iter().flatten().collect())
     }
 
-    fn by_index(&self, index: &[String], count: usize) -> Result<Vec<usize>> {
+    fn by_index(&self, index: &Words, count: usize) -> Result<Vec<usize>> {
         let find = |row: usize| {
             let word = &index[row];
             // A spreadsheet may have written 3 as 3.0.
@@ -201,7 +202,7 @@ impl LabelFile {
         self.fill(count, find, |item| format!("item {item}"))
     }
 
-    fn check_paths(&self, order: &[usize], paths: &[String], tails: &Tails) -> Result<()> {
+    fn check_paths(&self, order: &[usize], paths: &Words, tails: &Tails) -> Result<()> {
         let mut before: Option<&str> = None;
         for (item, &row) in order.iter().enumerate() {
             let path = plain(&paths[row]);
@@ -218,9 +219,9 @@ impl LabelFile {
         Ok(())
     }
 
-    fn by_path(&self, paths: &[String], tails: &Tails) -> Result<Vec<usize>> {
+    fn by_path(&self, paths: &Words, tails: &Tails) -> Result<Vec<usize>> {
         let places = tails.places(self)?;
-        let first = paths.first().map_or("", |path| plain(path));
+        let first = paths.get(0).map_or("", plain);
         let ends = first.bytes().enumerate().filter(|(_, byte)| is_cut(*byte)).map(|(at, _)| at + 1);
         let cuts = std::iter::once(0).chain(ends);
         let fronts: Vec<&str> =
@@ -237,7 +238,7 @@ impl LabelFile {
         self.fill(tails.0.len(), find, |item| shown(&tails.0[item]))
     }
 
-    fn by_id(&self, ids: &[String], tails: &Tails) -> Result<Vec<usize>> {
+    fn by_id(&self, ids: &Words, tails: &Tails) -> Result<Vec<usize>> {
         let places = tails.places(self)?;
         let find = |row: usize| {
             let found = places.get(plain(&ids[row])).copied();
@@ -247,7 +248,7 @@ impl LabelFile {
     }
 
     /// Numbers that fall somewhere show that rows were moved; without ids of the data they cannot be moved back.
-    fn check_rising(&self, ids: &[String]) -> Result<()> {
+    fn check_rising(&self, ids: &Words) -> Result<()> {
         let numbers: Option<Vec<f64>> = ids.iter().map(|id| id.parse().ok()).collect();
         let falls = numbers.and_then(|numbers| numbers.windows(2).position(|pair| pair[0] >= pair[1]));
         match falls {

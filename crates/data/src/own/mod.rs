@@ -36,6 +36,7 @@ pub mod stream;
 pub mod table;
 pub mod tensors;
 mod vectors;
+pub(crate) mod words;
 
 pub use header::Header;
 pub(crate) use relabel::relabel;

@@ -1,24 +1,17 @@
-//! Ids of rows, as one text.
+//! Ids of rows.
 
+use crate::own::words::Words;
 use crate::{FeatureStore, Items, Result};
 use std::sync::Arc;
 
-/// All ids, one after another, and where each ends.
+/// Ids in the order of rows.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ids(Arc<Texts>);
-
-#[derive(Debug, Clone, Default)]
-struct Texts {
-    text: String,
-    ends: Vec<u64>,
-}
+pub(super) struct Ids(Arc<Words>);
 
 impl Ids {
     /// Adds the next id.
     pub fn push(&mut self, id: &str) {
-        let texts = Arc::make_mut(&mut self.0);
-        texts.text.push_str(id);
-        texts.ends.push(texts.text.len() as u64);
+        Arc::make_mut(&mut self.0).push(id);
     }
 
     /// The id of a row.
@@ -28,7 +21,7 @@ impl Ids {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.ends.is_empty()
+        self.0.is_empty()
     }
 
     /// Items that have these ids and nothing else, for labels to be joined to.
@@ -37,16 +30,9 @@ impl Ids {
     }
 }
 
-impl Texts {
-    fn get(&self, row: usize) -> Option<&str> {
-        let start = row.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.text.get(start as usize..*self.ends.get(row)? as usize)
-    }
-}
-
-impl FeatureStore for Texts {
+impl FeatureStore for Words {
     fn len(&self) -> usize {
-        self.ends.len()
+        Words::len(self)
     }
     fn dim(&self) -> usize {
         0
