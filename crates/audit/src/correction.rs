@@ -12,6 +12,8 @@ use negscale_atomic_file::write_atomic;
 use std::io::{self, Write};
 use std::path::Path;
 
+pub(crate) const CORRECTED_COLUMNS: [&str; 5] = ["index", "path", "label", "given", "changed"];
+
 impl Audit {
     /// The labels to train on, in the order of samples.
     pub fn corrected(&self) -> Vec<u32> {
@@ -38,7 +40,7 @@ impl Audit {
         let mut given = vec![0; self.findings.len()];
         self.findings.iter().for_each(|finding| given[finding.index] = finding.verdict.given);
         let mut table = csv::Writer::from_writer(to);
-        table.write_record(["index", "path", "label", "given", "changed"]).map_err(system)?;
+        table.write_record(CORRECTED_COLUMNS).map_err(system)?;
         for (index, (label, given)) in self.corrected().into_iter().zip(given).enumerate() {
             let name = |class: u32| Cells::Guarded.text(&self.class_names[class as usize]);
             // Rows without a place of their own have an empty one.

@@ -46,4 +46,18 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// Rows that could not be read, in the words of whoever reads them.
+    #[error("{problem}")]
+    Rows {
+        /// Which file and row, what is wrong and what to do.
+        problem: String,
+    },
+    /// Shards of an audit that are damaged or do not belong together.
+    #[error("{}: {problem}", path.display())]
+    Shard {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
 }

@@ -7,6 +7,7 @@
 //! | [`annotators`] | several labels for each sample: their consensus, and how good every annotator is |
 //! | [`crossfit`] | predictions for rows of numbers by models that did not see the row's label |
 //! | [`neighbours`] | rows of numbers that are near each other: nearest neighbours, near-copies, outliers |
+//! | [`shards`] | an audit of data larger than memory: a sample to fit to, shards to score, their counts and lists put together |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
 //! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
@@ -32,6 +33,7 @@ mod noise_model;
 mod predictions;
 pub mod neighbours;
 mod rank;
+pub mod shards;
 mod table;
 mod verdict;
 

@@ -18,6 +18,18 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
+pub(crate) const AUDIT_COLUMNS: [&str; 9] = [
+    "index",
+    "path",
+    "given",
+    "suggested",
+    "score",
+    "clean_probability",
+    "suggested_probability",
+    "tree_distance",
+    "flag",
+];
+
 /// How text from the data is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cells {
@@ -29,7 +41,7 @@ pub enum Cells {
 }
 
 impl Cells {
-    pub(super) fn text(self, text: &str) -> Cow<'_, str> {
+    pub(crate) fn text(self, text: &str) -> Cow<'_, str> {
         match self {
             Cells::Guarded => guard(text),
             Cells::Exact => text.into(),
@@ -58,19 +70,7 @@ impl Audit {
         cells: Cells,
     ) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
-        table
-            .write_record([
-                "index",
-                "path",
-                "given",
-                "suggested",
-                "score",
-                "clean_probability",
-                "suggested_probability",
-                "tree_distance",
-                "flag",
-            ])
-            .map_err(system)?;
+        table.write_record(AUDIT_COLUMNS).map_err(system)?;
         for Finding { index, verdict, tree_distance, flag, .. } in &self.findings {
             let name = |class: u32| cells.text(&self.class_names[class as usize]);
             let path = path_of(*index).unwrap_or_default();
@@ -93,7 +93,7 @@ impl Audit {
 }
 
 /// The system's own error where there is one, so that a full disk is known as such.
-pub(super) fn system(error: csv::Error) -> io::Error {
+pub(crate) fn system(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

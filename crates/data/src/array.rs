@@ -91,6 +91,20 @@ impl Element {
         finite
     }
 
+    /// Reads a row of numbers that lie one after another; the first that is not finite, and its column, where there is one.
+    pub(crate) fn read_finite(self, bytes: &[u8], out: &mut [f32]) -> Result<(), (usize, f32)> {
+        if self.read_row(bytes, out) {
+            return Ok(());
+        }
+        for (column, (bytes, out)) in bytes.chunks_exact(self.size.max(1)).zip(out).enumerate() {
+            *out = self.value(bytes) as f32;
+            if !out.is_finite() {
+                return Err((column, *out));
+            }
+        }
+        Ok(())
+    }
+
     /// A label as text, or `None` where the number is not whole or the text not readable.
     fn word(self, bytes: &[u8]) -> Option<String> {
         match self.kind {
@@ -114,7 +128,7 @@ impl Element {
         }
     }
 
-    fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         !matches!(self.kind, Kind::Text | Kind::Unicode)
     }
 }
@@ -282,20 +296,27 @@ impl FeatureStore for Array {
         }
         let bytes = self.block.as_ref();
         let (first, step) = if self.fortran { (index, rows) } else { (index * dim, 1) };
-        if !self.fortran && self.element.read_row(&bytes[first * size..(first + dim) * size], out) {
-            return Ok(());
+        let wrong = |(column, value): (usize, f32)| {
+            self.wrong_at(format!("row {index}, column {column}"), refuse_number(value))
+        };
+        if !self.fortran {
+            return self.element.read_finite(&bytes[first * size..(first + dim) * size], out).map_err(wrong);
         }
         for (j, out) in out.iter_mut().enumerate() {
             let at = (first + j * step) * size;
             let value = self.element.value(&bytes[at..at + size]) as f32;
             if !value.is_finite() {
-                let problem = format!("{value} as a 32-bit number: replace or remove that row");
-                return Err(self.wrong_at(format!("row {index}, column {j}"), problem));
+                return Err(wrong((j, value)));
             }
             *out = value;
         }
         Ok(())
     }
+}
+
+/// What is said of a number that is not finite.
+pub(crate) fn refuse_number(value: f32) -> String {
+    format!("{value} as a 32-bit number: replace or remove that row")
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod noise;
 pub mod npy;
 mod open;
 pub mod own;
+mod positioned;
 pub mod readable;
 #[cfg(test)]
 mod real_data;
@@ -38,4 +39,5 @@ pub use image::{Image, Shape};
 pub use loader::{Batch, Loader, LoaderSettings, Order};
 pub use noise::{Noise, NoiseContext, NoiseSpec};
 pub use open::open;
+pub use own::stream;
 pub use views::View;

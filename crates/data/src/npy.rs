@@ -38,7 +38,7 @@ pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Array> {
 
 pub(crate) fn read(path: &Path, place: Option<String>, block: Block) -> Result<Array> {
     let wrong = |problem: String| Error::format(path, place.clone(), problem);
-    let header = Header::parse(&block.head(PREFIX + MAX_HEADER)).map_err(wrong)?;
+    let header = Header::parse(&block.head(LONGEST_HEAD)).map_err(wrong)?;
     let numbers = block.part(header.start..block.len());
     let numbers = numbers.ok_or_else(|| wrong("the file ends before its header does".into()))?;
     Array::new(path, place, numbers, header.element, header.shape, header.fortran)
@@ -46,6 +46,9 @@ pub(crate) fn read(path: &Path, place: Option<String>, block: Block) -> Result<A
 
 /// How many bytes are needed to know how long the header is.
 pub(crate) const PREFIX: usize = 12;
+
+/// Where the numbers begin at the latest.
+pub(crate) const LONGEST_HEAD: usize = PREFIX + MAX_HEADER;
 
 /// Where the numbers begin, from the first [`PREFIX`] bytes.
 pub(crate) fn start(bytes: &[u8]) -> Result<usize, String> {

@@ -9,6 +9,7 @@ use crate::own::header::{self, INDEX, PATHS};
 use crate::own::label_file::LabelFile;
 use crate::own::labels::{Column, Vocabulary};
 use crate::own::lines::{Records, line};
+use crate::own::words::Words;
 use crate::{Dataset, Error, Result};
 use negscale_records::cells::unguard;
 use std::io::Read;
@@ -45,14 +46,14 @@ pub fn read_text(path: &Path, reader: impl Read, dataset: &Dataset) -> Result<Ve
         at = place;
         let index = header::find(fields.iter(), &[INDEX]);
         let paths = header::find(fields.iter(), &PATHS);
-        (file.index, file.paths) = (index.map(|_| Vec::new()), paths.map(|_| Vec::new()));
+        (file.index, file.paths) = (index.map(|_| Words::default()), paths.map(|_| Words::default()));
         let places = (index, paths);
         first = None;
         while let Some((number, record)) = records.next()? {
             push(&mut file, items, number, &record[at], dataset)?;
             for (place, column) in [(places.0, &mut file.index), (places.1, &mut file.paths)] {
                 if let (Some(place), Some(column)) = (place, column) {
-                    column.push(unguard(&record[place]).to_owned());
+                    column.push(unguard(&record[place]));
                 }
             }
         }

@@ -141,9 +141,13 @@ impl Counting {
 
     /// The first column that counts.
     pub fn found(&self) -> Option<usize> {
+        (0..self.next.len()).find(|&at| self.counts(at))
+    }
+
+    /// Whether a column counts.
+    pub fn counts(&self, at: usize) -> bool {
         // From 2^24 on, one more is the same number.
-        let counts = |next: &Option<f32>| next.is_some_and(|next| next.abs() < 16_777_216.0);
-        (self.rows >= Self::ROWS).then(|| self.next.iter().position(counts)).flatten()
+        self.rows >= Self::ROWS && self.next[at].is_some_and(|next| next.abs() < 16_777_216.0)
     }
 }
 

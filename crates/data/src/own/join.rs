@@ -13,6 +13,7 @@
 use super::label_file::LabelFile;
 use super::labels::Column;
 use super::lines::line;
+use super::words::Words;
 use crate::{Error, Items, Result};
 use std::collections::HashMap;
 
@@ -110,24 +111,28 @@ impl LabelFile {
                     (Some(_), None) => notes.push(without("paths", "rows are matched by `index`")),
                     (None, _) => {}
                 }
-                order
+                Some(order)
             }
             (None, Some(paths), _) => match tails() {
-                Some(tails) => self.by_path(&paths, &tails)?,
+                Some(tails) => Some(self.by_path(&paths, &tails)?),
                 None => {
                     notes.push(without("paths", "rows are taken in their order"));
-                    self.by_order(count)?
+                    None
                 }
             },
             (None, None, Some(ids)) => match tails().filter(|_| may_have_ids) {
-                Some(tails) => self.by_id(&ids, &tails)?,
+                Some(tails) => Some(self.by_id(&ids, &tails)?),
                 None => {
                     self.check_rising(&ids)?;
                     notes.push(without("ids", "rows are taken in their order"));
-                    self.by_order(count)?
+                    None
                 }
             },
-            (None, None, None) => self.by_order(count)?,
+            (None, None, None) => None,
+        };
+        let Some(order) = order else {
+            self.check_count(count)?;
+            return Ok(Joined { given: self.given, truth: self.truth, notes });
         };
         let LabelFile { given, truth, .. } = self;
         Ok(Joined { given: given.pick(&order), truth: truth.map(|truth| truth.pick(&order)), notes })
@@ -137,10 +142,11 @@ impl LabelFile {
         Error::format(&self.path, self.lines.get(row).copied().map(line), problem)
     }
 
-    fn by_order(&self, count: usize) -> Result<Vec<usize>> {
+    /// Rows are taken in their order if there are as many as items.
+    fn check_count(&self, count: usize) -> Result<()> {
         let rows = self.given.len();
         if rows == count {
-            return Ok((0..count).collect());
+            return Ok(());
         }
         let hint = match rows == count + 1 {
             true => "; if its first line is a header, add --header yes",
@@ -180,7 +186,7 @@ impl LabelFile {
         Ok(order.into_iter().flatten().collect())
     }
 
-    fn by_index(&self, index: &[String], count: usize) -> Result<Vec<usize>> {
+    fn by_index(&self, index: &Words, count: usize) -> Result<Vec<usize>> {
         let find = |row: usize| {
             let word = &index[row];
             // A spreadsheet may have written 3 as 3.0.
@@ -196,7 +202,7 @@ impl LabelFile {
         self.fill(count, find, |item| format!("item {item}"))
     }
 
-    fn check_paths(&self, order: &[usize], paths: &[String], tails: &Tails) -> Result<()> {
+    fn check_paths(&self, order: &[usize], paths: &Words, tails: &Tails) -> Result<()> {
         let mut before: Option<&str> = None;
         for (item, &row) in order.iter().enumerate() {
             let path = plain(&paths[row]);
@@ -213,9 +219,9 @@ impl LabelFile {
         Ok(())
     }
 
-    fn by_path(&self, paths: &[String], tails: &Tails) -> Result<Vec<usize>> {
+    fn by_path(&self, paths: &Words, tails: &Tails) -> Result<Vec<usize>> {
         let places = tails.places(self)?;
-        let first = paths.first().map_or("", |path| plain(path));
+        let first = paths.get(0).map_or("", plain);
         let ends = first.bytes().enumerate().filter(|(_, byte)| is_cut(*byte)).map(|(at, _)| at + 1);
         let cuts = std::iter::once(0).chain(ends);
         let fronts: Vec<&str> =
@@ -232,7 +238,7 @@ impl LabelFile {
         self.fill(tails.0.len(), find, |item| shown(&tails.0[item]))
     }
 
-    fn by_id(&self, ids: &[String], tails: &Tails) -> Result<Vec<usize>> {
+    fn by_id(&self, ids: &Words, tails: &Tails) -> Result<Vec<usize>> {
         let places = tails.places(self)?;
         let find = |row: usize| {
             let found = places.get(plain(&ids[row])).copied();
@@ -242,7 +248,7 @@ impl LabelFile {
     }
 
     /// Numbers that fall somewhere show that rows were moved; without ids of the data they cannot be moved back.
-    fn check_rising(&self, ids: &[String]) -> Result<()> {
+    fn check_rising(&self, ids: &Words) -> Result<()> {
         let numbers: Option<Vec<f64>> = ids.iter().map(|id| id.parse().ok()).collect();
         let falls = numbers.and_then(|numbers| numbers.windows(2).position(|pair| pair[0] >= pair[1]));
         match falls {

@@ -6,6 +6,7 @@
 use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
+use super::words::Words;
 use crate::npy;
 use crate::{Error, Result};
 use negscale_records::cells::unguard;
@@ -32,9 +33,9 @@ pub struct LabelFile {
     pub(crate) given: Column,
     pub(crate) truth: Option<Column>,
     /// The columns that say which item a row belongs to, and the line of every row.
-    pub(crate) index: Option<Vec<String>>,
-    pub(crate) paths: Option<Vec<String>>,
-    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) index: Option<Words>,
+    pub(crate) paths: Option<Words>,
+    pub(crate) ids: Option<Words>,
     pub(crate) lines: Vec<u64>,
 }
 
@@ -187,8 +188,8 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
     let first = first.clone();
     let Places { label, truth, keys, named } = places(path, &first, asked)?;
     let (mut given, mut truths) = (Column::new(false), Column::new(false));
-    let (mut columns, mut lines, mut below) =
-        ([const { Vec::new() }; 3], Vec::new(), Below::new(first.len()));
+    let mut columns: [Words; 3] = Default::default();
+    let (mut lines, mut below) = (Vec::new(), Below::new(first.len()));
     while let Some((number, record)) = records.next()? {
         below.add(record.iter());
         for (place, column) in [(Some(label), &mut given), (truth, &mut truths)] {
@@ -199,7 +200,9 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
             }
         }
         for (place, column) in keys.iter().zip(&mut columns) {
-            column.extend(place.and_then(|at| record.get(at)).map(|cell| unguard(cell).to_owned()));
+            if let Some(cell) = place.and_then(|at| record.get(at)) {
+                column.push(unguard(cell));
+            }
         }
         lines.push(number);
     }

@@ -63,7 +63,12 @@ impl Column {
 
     /// The labels of these items, in this order.
     pub(super) fn pick(&self, order: &[usize]) -> Self {
-        Self { rows: order.iter().map(|&row| self.rows[row]).collect(), ..self.clone() }
+        Self {
+            distinct: self.distinct.clone(),
+            known: self.known.clone(),
+            rows: order.iter().map(|&row| self.rows[row]).collect(),
+            ..*self
+        }
     }
 
     /// Adds the labels of another column.

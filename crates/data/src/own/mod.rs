@@ -16,6 +16,7 @@ mod asked;
 mod columns;
 pub mod files;
 pub mod folder;
+mod groups;
 pub(crate) mod header;
 mod identified;
 pub mod join;
@@ -32,9 +33,11 @@ mod relabel;
 mod separator;
 mod shards;
 mod spill;
+pub mod stream;
 pub mod table;
 pub mod tensors;
 mod vectors;
+pub(crate) mod words;
 
 pub use header::Header;
 pub(crate) use relabel::relabel;
@@ -223,6 +226,42 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     Ok(Opened { splits, form })
 }
 
+/// The classes: those named, else those that occur.
+fn vocabulary_of(
+    name: &str,
+    given: &Column,
+    truth: Option<&Column>,
+    names: Option<&[String]>,
+    options: &OwnOptions,
+) -> Result<Vocabulary> {
+    let wrong = |problem: String| Error::Labels { dataset: name.to_owned(), problem };
+    match (&options.class_names, names) {
+        (Some(file), _) => {
+            let mut names = Vec::new();
+            lines::read_lines(file, lines::open(file)?, |_, word| {
+                names.push(word.to_owned());
+                Ok(())
+            })?;
+            Vocabulary::named(names).map_err(|problem| Error::format(file, None, problem))
+        }
+        (None, Some(names)) => Vocabulary::named(names.to_vec()).map_err(wrong),
+        (None, None) => {
+            let columns: Vec<&Column> = std::iter::once(given).chain(truth).collect();
+            let vocabulary = Vocabulary::of(&columns).map_err(wrong)?;
+            // Fewer may well be one of each.
+            if given.len() >= FEW && vocabulary.len() >= given.len() {
+                let problem = format!(
+                    "{} classes for {} items, as many as items or more: are these row numbers, names or measurements? Check that it is the right column",
+                    vocabulary.len(),
+                    given.len()
+                );
+                return Err(wrong(problem));
+            }
+            Ok(vocabulary)
+        }
+    }
+}
+
 /// Labels become classes, by one vocabulary for all parts.
 fn assemble(
     name: String,
@@ -231,32 +270,8 @@ fn assemble(
     options: &OwnOptions,
 ) -> Result<Splits> {
     let wrong = |part: &str, problem: String| Error::Labels { dataset: format!("{name}{part}"), problem };
-    let vocabulary = match (&options.class_names, &train.names) {
-        (Some(file), _) => {
-            let mut names = Vec::new();
-            lines::read_lines(file, lines::open(file)?, |_, word| {
-                names.push(word.to_owned());
-                Ok(())
-            })?;
-            Vocabulary::named(names).map_err(|problem| Error::format(file, None, problem))?
-        }
-        (None, Some(names)) => Vocabulary::named(names.clone()).map_err(|problem| wrong("", problem))?,
-        (None, None) => {
-            let columns: Vec<&Column> =
-                [Some(&train.given), train.truth.as_ref()].into_iter().flatten().collect();
-            let vocabulary = Vocabulary::of(&columns).map_err(|problem| wrong("", problem))?;
-            // Fewer may well be one of each.
-            if train.given.len() >= FEW && vocabulary.len() >= train.given.len() {
-                let problem = format!(
-                    "{} classes for {} items, as many as items or more: are these row numbers, names or measurements? Check that it is the right column",
-                    vocabulary.len(),
-                    train.given.len()
-                );
-                return Err(wrong("", problem));
-            }
-            vocabulary
-        }
-    };
+    let vocabulary =
+        vocabulary_of(&name, &train.given, train.truth.as_ref(), train.names.as_deref(), options)?;
     let derived = options.class_names.is_none() && train.names.is_none();
     let classes = vocabulary.clone().into_names();
     let dataset = |part: LabelledItems, which: &str| {

@@ -19,6 +19,7 @@ use super::labels::Column;
 use super::metadata::Fence;
 use super::{LabelledItems, OwnOptions, vectors};
 use crate::block::Block;
+use crate::positioned::Chunks;
 use crate::{Error, Items, Result};
 use bytes::Bytes;
 use pictures::pictures;
@@ -40,7 +41,7 @@ pub(super) fn open_items(paths: &[PathBuf], options: &OwnOptions) -> Result<(Ite
 pub(super) fn map(paths: &[PathBuf]) -> Result<Vec<Shard>> {
     let mut shards = Vec::new();
     for path in paths {
-        let mut shard = Shard::new(path, Bytes::from_owner(Block::map(path)?))?;
+        let mut shard = Shard::new(path, Chunks::Bytes(Bytes::from_owner(Block::map(path)?)))?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         shard.fence = Some(Fence::new(folder)?);
         shards.push(shard);
@@ -57,7 +58,7 @@ pub(super) fn words(shard: &Shard, name: &str) -> Result<Vec<String>> {
 
 /// Reads every label and every picture of a file from its bytes: for tests and fuzzing.
 pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<usize> {
-    let part = part(vec![Shard::new(path, bytes.into())?], false, options)?;
+    let part = part(vec![Shard::new(path, Chunks::Bytes(bytes.into()))?], false, options)?;
     if let Items::Images(store) = &part.items {
         for index in 0..store.len() {
             store.bytes(index)?;
@@ -67,29 +68,60 @@ pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<
 }
 
 fn part(shards: Vec<Shard>, beside: bool, options: &OwnOptions) -> Result<LabelledItems> {
-    let (mut given, mut truth, mut names) = (Column::new(true), None, None);
-    let mut labels = Vec::with_capacity(shards.len());
-    for (at, shard) in shards.iter().enumerate() {
-        let label = shard.label(beside, options)?;
-        if let Some(label) = &label {
-            if at == 0 {
-                names = shard.class_names(label)?;
-            }
-            shard.labels(label, &mut given)?;
-        }
-        labels.push(label);
-        let truth_column = match &options.truth_column {
-            // Perhaps the labels file has it.
-            Some(name) if beside && shard.column(name).is_none() => None,
-            Some(name) => Some(shard.choose(Some(name), &[], "", "truth_column")?),
-            None => shard.column(TRUTH).map(|column| column.name().to_owned()),
-        };
-        if let Some(name) = truth_column {
-            shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
-        }
-    }
-    let (items, notes) = items(shards, &labels, options)?;
+    let Labels { given, truth, names, columns } = Labels::read(&shards, beside, true, options)?;
+    let (items, notes) = items(shards, &columns, options)?;
     Ok(LabelledItems { names, notes, ..LabelledItems::new(items, given, truth) })
+}
+
+/// Labels of all shards.
+pub(super) struct Labels {
+    pub given: Column,
+    pub truth: Option<Column>,
+    /// Names of the classes, where the first shard has them.
+    pub names: Option<Vec<String>>,
+    /// The column of each shard.
+    pub columns: Vec<Option<String>>,
+}
+
+impl Labels {
+    /// Reads them; they may be missing if they are `beside`. Without `needed`, columns are found but labels as given are not read.
+    pub fn read(shards: &[Shard], beside: bool, needed: bool, options: &OwnOptions) -> Result<Self> {
+        let (mut given, mut truth, mut names) = (Column::new(true), None, None);
+        let mut columns = Vec::with_capacity(shards.len());
+        for (at, shard) in shards.iter().enumerate() {
+            let label = shard.label(beside, options)?;
+            if let Some(label) = &label {
+                if at == 0 {
+                    names = shard.class_names(label)?;
+                }
+                if needed {
+                    shard.labels(label, &mut given)?;
+                }
+            }
+            columns.push(label);
+            let truth_column = match &options.truth_column {
+                // Perhaps the labels file has it.
+                Some(name) if beside && shard.column(name).is_none() => None,
+                Some(name) => Some(shard.choose(Some(name), &[], "", "truth_column")?),
+                None => shard.column(TRUTH).map(|column| column.name().to_owned()),
+            };
+            if let Some(name) = truth_column {
+                shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
+            }
+        }
+        Ok(Self { given, truth, names, columns })
+    }
+}
+
+/// Which columns of a shard are features, where its labels are in column `label`.
+pub(super) fn choose_features(
+    shard: &Shard,
+    label: Option<&str>,
+    options: &OwnOptions,
+) -> Result<Option<vectors::Chosen>> {
+    let truth = options.truth_column.as_deref().filter(|name| shard.column(name).is_some());
+    let layout = Layout { label, truth, unlabelled: true, ..options.layout() };
+    vectors::choose(shard, layout, options.array.as_deref())
 }
 
 /// Pictures, or features where there are none or columns of them are asked for.
@@ -112,9 +144,7 @@ fn items(
     };
     let mut chosen = Vec::with_capacity(shards.len());
     for (shard, label) in shards.iter().zip(labels) {
-        let truth = options.truth_column.as_deref().filter(|name| shard.column(name).is_some());
-        let layout = Layout { label: label.as_deref(), truth, unlabelled: true, ..options.layout() };
-        chosen.extend(vectors::choose(shard, layout, options.array.as_deref())?);
+        chosen.extend(choose_features(shard, label.as_deref(), options)?);
     }
     if chosen.len() < shards.len() {
         // Neither pictures nor numbers.

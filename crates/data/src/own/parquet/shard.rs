@@ -3,13 +3,13 @@
 use crate::own::OwnOptions;
 use crate::own::labels::Column;
 use crate::own::metadata::Fence;
+use crate::positioned::{Chunks, PositionedFile};
 use crate::{Error, Result};
 use ::parquet::file::metadata::RowGroupMetaData;
-use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use ::parquet::file::reader::{FileReader, Length, RowGroupReader, SerializedFileReader};
 use ::parquet::record::Field;
 use ::parquet::record::reader::RowIter;
 use ::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
-use bytes::Bytes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(in crate::own) fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> R
 /// One file.
 pub(in crate::own) struct Shard {
     pub(super) path: PathBuf,
-    reader: SerializedFileReader<Bytes>,
+    reader: SerializedFileReader<Chunks>,
     /// The column of pictures.
     pub(super) image: String,
     /// Where files that it names may lie.
@@ -35,8 +35,13 @@ pub(in crate::own) struct Shard {
 }
 
 impl Shard {
-    pub(super) fn new(path: &Path, bytes: Bytes) -> Result<Self> {
-        let length = bytes.len() as u64;
+    /// A file of which only what is asked for is read.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::new(path, Chunks::File(PositionedFile::open(path)?))
+    }
+
+    pub(super) fn new(path: &Path, bytes: Chunks) -> Result<Self> {
+        let length = bytes.len();
         let reader = guard(path, "footer", || {
             SerializedFileReader::new(bytes).map_err(|e| {
                 Error::format(path, "footer".to_string(), format!("not a Parquet file, or damaged: {e}"))
@@ -70,7 +75,7 @@ impl Shard {
     }
 
     /// What the footer says of each row group.
-    pub(super) fn row_groups(&self) -> &[RowGroupMetaData] {
+    pub fn row_groups(&self) -> &[RowGroupMetaData] {
         self.reader.metadata().row_groups()
     }
 
@@ -83,7 +88,7 @@ impl Shard {
         if schema.is_group() { schema.get_fields() } else { &[] }
     }
 
-    pub(super) fn column(&self, name: &str) -> Option<&TypePtr> {
+    pub fn column(&self, name: &str) -> Option<&TypePtr> {
         self.columns().iter().find(|column| column.name() == name)
     }
 
@@ -188,13 +193,23 @@ impl Shard {
         }
     }
 
-    pub(super) fn labels(&self, name: &str, into: &mut Column) -> Result<()> {
+    pub fn labels(&self, name: &str, into: &mut Column) -> Result<()> {
+        self.words(name, |word, is_text| {
+            if is_text {
+                into.mark_text();
+            }
+            into.push(word);
+        })
+    }
+
+    /// Calls `each` with every whole number or text of a column, and whether it is text.
+    pub fn words(&self, name: &str, mut each: impl FnMut(&str, bool)) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             self.scan(group, name, |row, field| {
                 let word = match field {
                     Field::Str(word) if !word.is_empty() => {
-                        into.mark_text();
-                        word
+                        each(&word, true);
+                        return Ok(());
                     }
                     Field::Bool(yes) => u8::from(yes).to_string(),
                     Field::Byte(n) => n.to_string(),
@@ -212,7 +227,7 @@ impl Shard {
                         return Err(Error::format(&self.path, place, problem));
                     }
                 };
-                into.push(&word);
+                each(&word, false);
                 Ok(())
             })?;
         }
