@@ -38,6 +38,9 @@ pub enum Error {
         /// Which sample, what is wrong with it and what to do.
         problem: String,
     },
+    /// It was told to stop.
+    #[error("stopped before the end")]
+    Stopped,
     /// A ledger file that is damaged or not one.
     #[error("ledger {}: {problem}", path.display())]
     Ledger {

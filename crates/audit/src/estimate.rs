@@ -1,45 +1,54 @@
 //! How many labels are wrong, and what they were mistaken for.
 //!
 //! Predictions $p_i$ that differ from given labels $g_i$ have two causes: wrong labels, and samples that are hard to tell. How much is
-//! due to which cannot be read off the disagreement alone, so three readings are taken:
+//! due to which cannot be read off the disagreement alone, so two readings are taken:
 //!
 //! | reading | how | errs |
 //! |---|---|---|
-//! | careful | mean score of the [model of hidden labels](super::hidden_labels): what is hard to tell is not held against the label | too low where people err on hard samples |
-//! | confident | counts of confident predictions (below), after confident learning (Northcutt et al. 2021) | too high where classes overlap and labels are clean |
-//! | blunt | share of samples whose likeliest class is not the given one | too high unless networks memorise labels |
+//! | careful $a$ | mean probability that a label is wrong, by the [model of noise](super::noise_model): what is hard to tell is not held against the label | too low where people err on hard samples |
+//! | confident $c$ | counts of confident predictions (below), after confident learning (Northcutt et al. 2021) | too high where classes overlap |
 //!
-//! **Confident counts.** With $\theta_c$ the mean of $p_i(c)$ over the samples given as $c$, sample $i$ counts for cell $(g_i, c)$ if
-//! $p_i(c) \ge \theta_c$, of several such $c$ for the one of largest $p_i(c)$. Rows are scaled to the numbers of given labels; a row
-//! without a count is taken to be right. The matrices and rates by class come from these counts.
+//! **Confident counts.** With $\theta_c$ the mean of $q_i(c)$ over the samples given as $c$, sample $i$ counts for cell $(g_i, c)$ if
+//! $q_i(c) \ge \theta_c$, of several such $c$ for the one of largest $q_i(c)$. Rows are scaled to the numbers of given labels; a row
+//! without a count is taken to be right.
 //!
-//! **Rate**: the confident reading. **Interval**: from the lowest to the highest of the three, each widened by the 95 % sampling error of
-//! a delete-a-group jackknife (20 groups, Student's $t$ with 19 degrees of freedom). It covers the choice of samples in full, and the error
-//! of the model as far as the truth lies between a reading that blames the samples and one that blames the labels. It does not
-//! cover labels that are wrong in a way the networks have learnt: if every cat is called a dog, nobody will notice.
+//! **Rate**: $c\, \phi(a / c)$ with $\phi$ as in [`SHARE_OF_CONFIDENT`]. Where labels are clean, $a$ is near 0 however much classes overlap, and so is $\phi$; where
+//! people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone, the truth lies between
+//! the two. The curve was drawn on development sets. **Interval**: from $(2 a + \text{rate}) / 3$ to $1.05\, c$, each widened by the 95 % sampling error
+//! of a delete-a-group jackknife (20 groups, Student's $t$ with 19 degrees of freedom). It does not cover labels that are wrong in a way the models have
+//! learnt: if every cat is called a dog, nobody will notice. Matrices and rates by class are the confident counts, their wrong labels scaled
+//! to the rate: one estimate, one number.
+//!
+//! **Nothing to judge.** Predictions that are no better than the shares of classes say nothing about labels. Then there is no rate: the gain
+//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors.
 
 use crate::Result;
-use crate::hidden_labels::{HiddenLabelModel, check};
-use negscale_records::statistics::argmax;
+use crate::noise_model::NoiseModel;
+use crate::predictions::{Entry, Predictions};
 use serde::Serialize;
 
-/// Groups of samples that are left out in turn.
 pub(crate) const GROUPS: usize = 20;
 /// Quantile 0.975 of Student's t with 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
+/// Standard errors by which predictions must be better than shares of classes.
+const LEAST_GAIN: f64 = 3.0;
+
+/// $\phi$: which share of the confident reading the rate is, by the ratio of the careful one to it; straight lines between these.
+pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
+    [(0.1, 0.0), (0.3, 1.0), (0.6, 1.0), (0.75, 0.87), (1.0, 1.0)];
 
 /// Share of wrong labels and confusions, estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoiseEstimate {
-    /// Share of wrong labels.
+    /// Share of wrong labels; 0 if nothing can be judged.
     pub rate: f64,
     /// 95 % interval: the readings, widened by their sampling errors.
     pub interval: [f64; 2],
-    /// 95 % interval of the rate by the choice of samples alone.
-    pub sampling_interval: [f64; 2],
-    /// The three readings: careful, confident, blunt.
-    pub readings: [f64; 3],
-    /// Exponent of the model of hidden labels.
+    /// The two readings: careful, confident.
+    pub readings: [f64; 2],
+    /// Why nothing can be said about the labels, if so.
+    pub cannot_judge: Option<String>,
+    /// Exponent of the model of noise.
     pub exponent: f64,
     /// By given class: samples.
     pub given_counts: Vec<usize>,
@@ -49,80 +58,162 @@ pub struct NoiseEstimate {
     pub true_counts: Vec<f64>,
     /// By true class: share of wrong labels.
     pub wrong_by_true: Vec<f64>,
-    /// C x C, a row for every true class: probabilities of given ones.
-    pub given_by_true: Vec<Vec<f64>>,
-    /// C x C, a row for every given class: probabilities of true ones.
-    pub true_by_given: Vec<Vec<f64>>,
+    /// C x C, a row for every given class, a column for every true one: estimated numbers of samples.
+    #[serde(skip)]
+    pub joint: Vec<f64>,
 }
 
 impl NoiseEstimate {
-    /// The estimate from predictions (N x C), given labels and the model fitted to them for counting.
-    pub fn new(predictions: &[f32], given: &[u32], classes: usize, model: &HiddenLabelModel) -> Result<Self> {
-        check(predictions, given, classes)?;
-        let votes = Votes::new(predictions, given, classes);
+    /// The estimate by a model.
+    #[must_use]
+    pub fn new(model: &NoiseModel) -> Self {
+        let careful: Vec<f64> = model.alternatives().iter().map(|found| 1.0 - found.given).collect();
+        Self::of(model, &careful)
+    }
+
+    /// The same, with the probability that each label is wrong.
+    pub(crate) fn of(model: &NoiseModel, careful: &[f64]) -> Self {
+        let classes = model.beliefs().classes();
+        let votes = Votes::new(model.beliefs());
         let joint = votes.joint(None);
-        let readings = [model.rate_among(|_| 1.0), wrong_share(&joint, classes), votes.blunt(None)];
-        let errors: Vec<f64> = {
-            let without = |group: usize| {
-                let weight = |sample: usize| f64::from(u8::from(group_of(sample) != group));
-                [
-                    model.rate_among(weight),
-                    wrong_share(&votes.joint(Some(group)), classes),
-                    votes.blunt(Some(group)),
-                ]
-            };
-            let all: Vec<[f64; 3]> = (0..GROUPS).map(without).collect();
-            (0..3).map(|which| jackknife(all.iter().map(|rates| rates[which]))).collect()
+        let mean = |without: Option<usize>| {
+            let kept = careful.iter().enumerate().filter(|(i, _)| without != Some(group_of(*i)));
+            let (sum, count) = kept.fold((0.0, 0usize), |(sum, count), (_, x)| (sum + x, count + 1));
+            if count > 0 { sum / count as f64 } else { 0.0 }
         };
-        let reach = |which: usize, sign: f64| readings[which] + sign * STUDENT * errors[which];
-        let low = (0..3).map(|which| reach(which, -1.0)).fold(f64::INFINITY, f64::min);
-        let high = (0..3).map(|which| reach(which, 1.0)).fold(f64::NEG_INFINITY, f64::max);
-        let within = |x: f64| x.clamp(0.0, 1.0);
-        let cell = |true_class: usize, given_class: usize| joint[given_class * classes + true_class];
+        let readings = [mean(None), wrong_share(&joint, classes)];
+        let without = |group| [mean(Some(group)), wrong_share(&votes.joint(Some(group)), classes)];
+        let all: Vec<[f64; 2]> = (0..GROUPS).map(without).collect();
+        let reach = [0, 1].map(|which| STUDENT * jackknife(all.iter().map(|rates| rates[which])));
+        let [careful, confident] = readings;
+        let cannot_judge = cannot_judge(model, &votes.sizes);
+        let (rate, interval) = match cannot_judge {
+            Some(_) => (0.0, [0.0, 1.0]),
+            None => {
+                let rate = confident * share_of_confident(careful / confident.max(1e-9));
+                let low = if rate > 0.0 { (2.0 * careful + rate) / 3.0 - reach[0] } else { 0.0 };
+                (rate, [low.min(rate), 1.05 * confident.max(rate) + reach[1]].map(|x| x.clamp(0.0, 1.0)))
+            }
+        };
+        let joint = scaled(joint, classes, rate);
+        let cell = |true_class: usize, given: usize| joint[given * classes + true_class];
         let true_counts: Vec<f64> = (0..classes).map(|y| (0..classes).map(|g| cell(y, g)).sum()).collect();
-        let given_counts = votes.sizes.clone();
-        let row = |class: usize, cells: Vec<f64>| {
-            let sum: f64 = cells.iter().sum();
-            let alone = (0..classes).map(|c| if c == class { 1.0 } else { 0.0 }).collect();
-            if sum > 0.0 { cells.into_iter().map(|x| x / sum).collect() } else { alone }
-        };
-        let given_by_true: Vec<Vec<f64>> =
-            (0..classes).map(|y| row(y, (0..classes).map(|g| cell(y, g)).collect())).collect();
-        let true_by_given: Vec<Vec<f64>> =
-            (0..classes).map(|g| row(g, (0..classes).map(|y| cell(y, g)).collect())).collect();
         let wrong =
-            |matrix: &[Vec<f64>]| matrix.iter().enumerate().map(|(c, row)| within(1.0 - row[c])).collect();
-        Ok(Self {
-            rate: readings[1],
-            interval: [within(low), within(high)],
-            sampling_interval: [within(reach(1, -1.0)), within(reach(1, 1.0))],
+            |class: usize, all: f64| if all > 0.0 { (1.0 - cell(class, class) / all).max(0.0) } else { 0.0 };
+        Self {
+            rate,
+            interval,
             readings,
-            exponent: model.exponent(),
-            given_counts,
-            wrong_by_given: wrong(&true_by_given),
-            wrong_by_true: wrong(&given_by_true),
+            cannot_judge,
+            exponent: f64::from(model.exponent()),
+            wrong_by_given: (0..classes).map(|g| wrong(g, votes.sizes[g] as f64)).collect(),
+            wrong_by_true: (0..classes).map(|y| wrong(y, true_counts[y])).collect(),
+            given_counts: votes.sizes,
             true_counts,
-            given_by_true,
-            true_by_given,
-        })
+            joint,
+        }
     }
 
     /// Frequent confusions: true class, given class, estimated number of labels; most frequent first.
+    #[must_use]
     pub fn confusions(&self) -> Vec<(usize, usize, f64)> {
         let classes = self.given_counts.len();
         let cells = (0..classes).flat_map(|y| (0..classes).map(move |g| (y, g))).filter(|(y, g)| y != g);
         let mut found: Vec<(usize, usize, f64)> =
-            cells.map(|(y, g)| (y, g, self.true_counts[y] * self.given_by_true[y][g])).collect();
+            cells.map(|(y, g)| (y, g, self.joint[g * classes + y])).collect();
         found.retain(|(_, _, count)| *count > 0.0);
         found.sort_by(|a, b| b.2.total_cmp(&a.2));
         found
     }
+
+    /// C x C, a row for every true class: probabilities of given ones.
+    #[must_use]
+    pub fn given_by_true(&self) -> Vec<Vec<f64>> {
+        let classes = self.given_counts.len();
+        let row = |y: usize| (0..classes).map(|g| self.joint[g * classes + y]).collect();
+        (0..classes).map(|y| shares(y, row(y))).collect()
+    }
+
+    /// C x C, a row for every given class: probabilities of true ones.
+    #[must_use]
+    pub fn true_by_given(&self) -> Vec<Vec<f64>> {
+        let classes = self.given_counts.len();
+        self.joint.chunks(classes.max(1)).enumerate().map(|(g, row)| shares(g, row.to_vec())).collect()
+    }
+
+    /// How many labels are wrong, in whole labels.
+    #[must_use]
+    pub fn wrong_labels(&self) -> usize {
+        (self.rate * self.given_counts.iter().sum::<usize>() as f64).round() as usize
+    }
+}
+
+/// $\phi$.
+fn share_of_confident(ratio: f64) -> f64 {
+    let curve = SHARE_OF_CONFIDENT;
+    let ratio = ratio.clamp(curve[0].0, curve[curve.len() - 1].0);
+    let pieces = curve.windows(2).find(|ends| ratio <= ends[1].0);
+    pieces.map_or(1.0, |ends| {
+        let [(from, low), (to, high)] = [ends[0], ends[1]];
+        low + (high - low) * (ratio - from) / (to - from)
+    })
+}
+
+/// Parts of a whole; without a whole, the class itself.
+fn shares(class: usize, cells: Vec<f64>) -> Vec<f64> {
+    let sum: f64 = cells.iter().sum();
+    let part = |(c, x): (usize, f64)| if sum > 0.0 { x / sum } else { f64::from(u8::from(c == class)) };
+    cells.into_iter().enumerate().map(part).collect()
+}
+
+/// Counts with as many wrong labels as the rate says.
+fn scaled(mut joint: Vec<f64>, classes: usize, rate: f64) -> Vec<f64> {
+    let now = wrong_share(&joint, classes);
+    let factor = if now > 0.0 { (rate / now).min(1.0) } else { 1.0 };
+    for (given, row) in joint.chunks_mut(classes.max(1)).enumerate() {
+        let mut moved = 0.0;
+        for (_, cell) in row.iter_mut().enumerate().filter(|(class, _)| *class != given) {
+            moved += *cell * (1.0 - factor);
+            *cell *= factor;
+        }
+        row[given] += moved;
+    }
+    joint
+}
+
+/// Why predictions say nothing about labels, if they do not.
+fn cannot_judge(model: &NoiseModel, sizes: &[usize]) -> Option<String> {
+    let count = model.beliefs().len();
+    let used = sizes.iter().filter(|size| **size > 0).count();
+    if count == 0 {
+        return Some("there are no labels".into());
+    }
+    if used < 2 {
+        return Some("all labels are of one class; there is nothing it could have been mistaken for".into());
+    }
+    let gain = |sample: usize| {
+        let share = sizes[model.beliefs().given()[sample] as usize] as f64 / count as f64;
+        (model.probability_of_given(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
+    };
+    let gains: Vec<f64> = (0..count).map(gain).collect();
+    let mean = gains.iter().sum::<f64>() / count as f64;
+    let variance = gains.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count.max(2) - 1) as f64;
+    if mean > LEAST_GAIN * (variance / count as f64).sqrt() && count >= 10 {
+        return None;
+    }
+    Some(format!(
+        "predictions of {count} labels of {used} classes are not clearly better than guessing by the shares of classes, so the \
+         features say too little about the labels; give more samples or better features"
+    ))
 }
 
 /// The confident reading alone, from predictions (N x C) and given labels: quick enough for use in training.
+///
+/// # Errors
+/// If sizes do not fit or a label is not a class.
 pub fn confident_rate(predictions: &[f32], given: &[u32], classes: usize) -> Result<f64> {
-    check(predictions, given, classes)?;
-    Ok(wrong_share(&Votes::new(predictions, given, classes).joint(None), classes))
+    let predictions = Predictions::new(predictions, given, classes)?;
+    Ok(wrong_share(&Votes::new(&predictions).joint(None), classes))
 }
 
 /// For which class each sample counts.
@@ -131,40 +222,34 @@ struct Votes<'a> {
     classes: usize,
     sizes: Vec<usize>,
     confident: Vec<Option<u32>>,
-    likeliest: Vec<bool>,
 }
 
 impl<'a> Votes<'a> {
-    fn new(predictions: &[f32], given: &'a [u32], classes: usize) -> Self {
-        let rows = || predictions.chunks(classes.max(1)).zip(given);
-        let (mut sizes, mut sums) = (vec![0; classes], vec![0.0; classes]);
-        for (row, &label) in rows() {
+    fn new(predictions: &'a Predictions) -> Self {
+        let (given, classes) = (predictions.given(), predictions.classes());
+        let (mut sizes, mut sums) = (vec![0usize; classes], vec![0.0f64; classes]);
+        for (sample, &label) in given.iter().enumerate() {
             sizes[label as usize] += 1;
-            sums[label as usize] += f64::from(row[label as usize]);
+            sums[label as usize] += f64::from(predictions.probability(sample, label));
         }
         // Nothing is confidently of a class that no label names.
-        let means =
-            sums.iter().zip(&sizes).map(|(sum, &n)| if n > 0 { sum / n as f64 } else { f64::INFINITY });
-        let means: Vec<f64> = means.collect();
-        let confident = |(row, _): (&[f32], &u32)| {
-            let above = (0..classes as u32).filter(|&c| f64::from(row[c as usize]) >= means[c as usize]);
-            above.reduce(|best, c| if row[c as usize] > row[best as usize] { c } else { best })
+        let mean = |(sum, &size): (&f64, &usize)| if size > 0 { sum / size as f64 } else { f64::INFINITY };
+        let means: Vec<f64> = sums.iter().zip(&sizes).map(mean).collect();
+        let confident = |sample: usize| {
+            let above = |e: &&Entry| f64::from(e.probability) >= means[e.class as usize];
+            let most =
+                |best: Entry, next: Entry| if next.probability > best.probability { next } else { best };
+            predictions.row(sample).iter().filter(above).copied().reduce(most).map(|e| e.class)
         };
-        let agrees = |(row, &label): (&[f32], &u32)| row[label as usize] >= row[argmax(row) as usize];
-        let (confident, likeliest) = (rows().map(confident).collect(), rows().map(agrees).collect());
-        Self { given, classes, sizes, confident, likeliest }
+        let confident = (0..given.len()).map(confident).collect();
+        Self { given, classes, sizes, confident }
     }
 
-    /// Samples outside a group.
-    fn samples(&self, without: Option<usize>) -> impl Iterator<Item = usize> {
-        (0..self.given.len()).filter(move |&i| without != Some(group_of(i)))
-    }
-
-    /// Estimated counts, a row for every given class, a column for every true one.
+    /// Estimated counts of all samples outside a group, a row for every given class, a column for every true one.
     fn joint(&self, without: Option<usize>) -> Vec<f64> {
         let classes = self.classes;
         let (mut joint, mut sizes) = (vec![0.0; classes * classes], vec![0.0; classes]);
-        for i in self.samples(without) {
+        for i in (0..self.given.len()).filter(|&i| without != Some(group_of(i))) {
             let given = self.given[i] as usize;
             sizes[given] += 1.0;
             if let Some(class) = self.confident[i] {
@@ -180,15 +265,6 @@ impl<'a> Votes<'a> {
             }
         }
         joint
-    }
-
-    fn blunt(&self, without: Option<usize>) -> f64 {
-        let (mut all, mut differ) = (0usize, 0usize);
-        for i in self.samples(without) {
-            all += 1;
-            differ += usize::from(!self.likeliest[i]);
-        }
-        if all > 0 { differ as f64 / all as f64 } else { 0.0 }
     }
 }
 
@@ -206,7 +282,7 @@ pub(crate) fn group_of(sample: usize) -> usize {
 
 /// Standard error from estimates that each leave a group out.
 pub(crate) fn jackknife(estimates: impl Iterator<Item = f64> + Clone) -> f64 {
-    let count = estimates.clone().count().max(1) as f64;
+    let count = GROUPS as f64;
     let mean = estimates.clone().sum::<f64>() / count;
     ((count - 1.0) / count * estimates.map(|x| (x - mean).powi(2)).sum::<f64>()).sqrt()
 }

@@ -7,7 +7,8 @@
 //! treat them as tied.
 //!
 //! # Flag
-//! $w < \tau$, by default $\tau = 0.5$. A flagged label whose suggestion is the label itself is doubted without a better idea.
+//! As many of the most suspicious labels as the [estimate](crate::NoiseEstimate) says are wrong; so flags and estimate are one statement. Or, where somebody
+//! wants it so, all labels with $w < \tau$.
 
 use crate::{Error, Result, Verdict};
 use std::cmp::Ordering;
@@ -44,6 +45,30 @@ impl Audit {
             let value = flag_below.to_string();
             return Err(Error::Range { setting: "flag_below", value, wanted: "must be in [0, 1]" });
         }
+        Self::ranked_by(verdicts, class_names, |_, verdict| verdict.clean_probability < flag_below)
+    }
+
+    /// Ranks verdicts (one per sample, in order), flagging so many of the most suspicious ones. A label that is not flagged and whose own
+    /// class is the likeliest is its own suggestion.
+    pub fn flagging(verdicts: &[Verdict], class_names: &[String], count: usize) -> Result<Self> {
+        let mut audit = Self::ranked_by(verdicts, class_names, |place, _| place < count)?;
+        for finding in &mut audit.findings {
+            let verdict = &mut finding.verdict;
+            // With one class there is nothing else to suggest.
+            finding.flag &= verdict.suggested != verdict.given;
+            if !finding.flag && verdict.suggested_probability <= verdict.given_probability {
+                verdict.suggested = verdict.given;
+                verdict.suggested_probability = verdict.given_probability;
+            }
+        }
+        Ok(audit)
+    }
+
+    fn ranked_by(
+        verdicts: &[Verdict],
+        class_names: &[String],
+        is_flagged: impl Fn(usize, &Verdict) -> bool,
+    ) -> Result<Self> {
         let classes = class_names.len();
         let wrong = |problem| Err(Error::Samples { what: "audit", problem });
         for (i, verdict) in verdicts.iter().enumerate() {
@@ -61,15 +86,27 @@ impl Audit {
         let mut order: Vec<usize> = (0..verdicts.len()).collect();
         order.sort_by(|&i, &j| compare(&verdicts[i], &verdicts[j])); // stable: equals stay in the order of their indices
         let mut findings: Vec<Finding> = Vec::with_capacity(order.len());
-        for index in order {
+        for (place, index) in order.into_iter().enumerate() {
             let verdict = verdicts[index];
             let group = findings.last().map_or(0, |last| {
                 last.group + usize::from(compare(&last.verdict, &verdict) != Ordering::Equal)
             });
-            let flag = verdict.clean_probability < flag_below;
+            let flag = is_flagged(place, &verdict);
             findings.push(Finding { index, verdict, tree_distance: None, flag, group });
         }
         Ok(Self { class_names: class_names.to_vec(), findings })
+    }
+
+    /// The score from which labels are flagged: that of the least suspicious flagged one.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<f64> {
+        self.findings.iter().rfind(|finding| finding.flag).map(|finding| finding.verdict.score)
+    }
+
+    /// How many labels are flagged.
+    #[must_use]
+    pub fn flagged(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.flag).count()
     }
 
     /// With these names of the classes.

@@ -9,7 +9,7 @@
 //! | [`neighbours`] | rows of numbers that are near each other: nearest neighbours, near-copies, outliers |
 //! | [`shards`] | an audit of data larger than memory: a sample to fit to, shards to score, their counts and lists put together |
 //! | [`ledger`] | what is believed of every label during training: targets, clean probabilities, losses, predictions |
-//! | [`HiddenLabelModel`] | the model of hidden true labels behind the score |
+//! | [`NoiseModel`] | the model of hidden true labels behind the score |
 //! | [`NoiseEstimate`] | how many labels are wrong, and what they were mistaken for |
 //! | [`Verdict`], [`Audit`] | one label's verdict; all labels ranked, most suspicious first |
 //! | [`gmm`] | a mixture of two Gaussians over losses |
@@ -26,21 +26,20 @@ mod error;
 mod estimate;
 mod findings;
 pub mod gmm;
-mod hidden_labels;
 pub mod ledger;
 mod measures;
+pub mod neighbours;
 mod noise_model;
 mod predictions;
-pub mod neighbours;
 mod rank;
 pub mod shards;
 mod table;
 mod verdict;
 
+pub use correction::Correction;
 pub use error::{Error, Result};
 pub use estimate::{NoiseEstimate, confident_rate};
 pub use findings::{Audit, FLAG_BELOW, Finding};
-pub use hidden_labels::{HiddenLabelModel, KEPT_ENTRIES, MIN_EXPONENT_COUNTING, MIN_EXPONENT_RANKING};
 pub use ledger::Ledger;
 pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use noise_model::{Alternative, Meaning, NoiseModel, Transition};

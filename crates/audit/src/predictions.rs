@@ -144,11 +144,21 @@ fn keep(row: &[f32], given: u32, into: &mut [Entry]) {
 }
 
 /// Refuses what is no prediction of these labels.
-pub(crate) fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
-    let problem = if given.len().checked_mul(classes) != Some(predictions.len()) {
-        format!("{} numbers for {} samples of {classes} classes", predictions.len(), given.len())
-    } else if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-        format!("label {} of sample {at} is not a class: there are {classes}", given[at])
+fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
+    let outside = given.iter().position(|&label| label as usize >= classes);
+    match outside.filter(|_| given.len().checked_mul(classes) == Some(predictions.len())) {
+        Some(at) => {
+            let problem = format!("label {} of sample {at} is not a class: there are {classes}", given[at]);
+            Err(Error::Samples { what: "predictions", problem })
+        }
+        None => check_rows(predictions, given.len(), classes),
+    }
+}
+
+/// Refuses what is no prediction of so many samples.
+pub(crate) fn check_rows(predictions: &[f32], samples: usize, classes: usize) -> Result<()> {
+    let problem = if samples.checked_mul(classes) != Some(predictions.len()) {
+        format!("{} numbers for {samples} samples of {classes} classes", predictions.len())
     } else if let Some(at) = predictions.iter().position(|p| !(0.0..=1.0).contains(p)) {
         format!("sample {} has {}, which is outside [0, 1]", at / classes, predictions[at])
     } else {

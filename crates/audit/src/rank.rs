@@ -1,10 +1,7 @@
 //! An audit of predictions and labels, in one call.
 
 use crate::verdict::Source;
-use crate::{
-    Audit, Error, FLAG_BELOW, HiddenLabelModel, MIN_EXPONENT_COUNTING, MIN_EXPONENT_RANKING, NoiseEstimate,
-    Result, Verdict,
-};
+use crate::{Alternative, Audit, Error, NoiseEstimate, NoiseModel, Predictions, Result, Verdict};
 
 /// What [`rank`] finds.
 #[derive(Debug, Clone)]
@@ -22,16 +19,49 @@ impl Ranking {
     pub fn new(audit: Audit, estimate: NoiseEstimate) -> Self {
         Self { audit, estimate }
     }
+
+    /// Ranks labels by a model of noise.
+    ///
+    /// As many labels are flagged as the estimate says are wrong, the most suspicious ones; none if nothing can be judged.
+    ///
+    /// # Errors
+    /// If there are fewer names than classes.
+    pub fn by(model: &NoiseModel, class_names: &[String]) -> Result<Self> {
+        let alternatives = model.alternatives();
+        let careful: Vec<f64> = alternatives.iter().map(|found| 1.0 - found.given).collect();
+        let estimate = NoiseEstimate::of(model, &careful);
+        let verdicts: Vec<Verdict> = alternatives
+            .iter()
+            .zip(model.beliefs().given())
+            .map(|(found, &given)| Verdict::of_alternative(found, given))
+            .collect();
+        let audit = Audit::flagging(&verdicts, class_names, estimate.wrong_labels())?;
+        Ok(Self { audit, estimate })
+    }
+}
+
+impl Verdict {
+    /// What a model of noise says of a label.
+    pub(crate) fn of_alternative(found: &Alternative, given: u32) -> Self {
+        Self {
+            given,
+            suggested: found.class,
+            clean_probability: found.given,
+            source: Source::HiddenLabels,
+            score: found.score,
+            suggested_probability: found.probability as f32,
+            given_probability: found.given as f32,
+        }
+    }
 }
 
 /// Ranks labels by how likely they are to be wrong, given predictions for the same samples.
 ///
 /// `pred_probs` holds a row of C probabilities for each sample (N x C, row after row); `labels` holds N class numbers below C. Predictions
 /// should come from models that did not train on the sample they predict (cross-validation), or that resisted memorising wrong labels:
-/// a network that has memorised its labels agrees with all of them.
+/// a network that has memorised its labels agrees with all of them. Which of the two they are is found out ([`NoiseModel::fit`]).
 ///
-/// The score is the probability that the label is wrong by the [model of hidden labels](HiddenLabelModel). A label is flagged if its score is
-/// above one half; then its suggestion is the likeliest other class.
+/// As many labels are flagged as the estimate says are wrong. A flagged label's suggestion is the likeliest other class.
 ///
 /// ```
 /// let pred_probs = [0.9, 0.1, 0.8, 0.2, 0.2, 0.8, 0.1, 0.9, 0.95, 0.05, 0.1, 0.9f32];
@@ -46,35 +76,10 @@ impl Ranking {
 /// If the sizes do not fit, a label is not below C, or a row is not a probability distribution.
 pub fn rank(pred_probs: &[f32], labels: &[u32]) -> Result<Ranking> {
     let classes = pred_probs.len() / labels.len().max(1);
-    crate::hidden_labels::check(pred_probs, labels, classes)?;
-    check_sums(pred_probs, classes)?;
-    let counting = HiddenLabelModel::fit(pred_probs, labels, classes, MIN_EXPONENT_COUNTING)?;
-    let ranking = counting.with_exponent_from(pred_probs, MIN_EXPONENT_RANKING)?;
-    let verdict = |((alternative, score), &given): ((crate::hidden_labels::Alternative, f64), &u32)| {
-        let is_flagged = 1.0 - score < FLAG_BELOW;
-        let is_changed = is_flagged || alternative.probability > alternative.given;
-        let (suggested, suggested_probability) = if is_changed {
-            (alternative.class, alternative.probability)
-        } else {
-            (given, alternative.given)
-        };
-        Verdict {
-            given,
-            suggested,
-            clean_probability: 1.0 - score,
-            source: Source::HiddenLabels,
-            score,
-            suggested_probability: suggested_probability as f32,
-            given_probability: alternative.given as f32,
-        }
-    };
-    let judged = ranking.alternatives().into_iter().zip(ranking.scores()).zip(labels);
-    let verdicts: Vec<Verdict> = judged.map(verdict).collect();
     let names: Vec<String> = (0..classes).map(|class| class.to_string()).collect();
-    Ok(Ranking {
-        audit: Audit::new(&verdicts, &names, FLAG_BELOW)?,
-        estimate: NoiseEstimate::new(pred_probs, labels, classes, &counting)?,
-    })
+    let predictions = Predictions::new(pred_probs, labels, classes)?;
+    check_sums(pred_probs, classes)?;
+    Ranking::by(&NoiseModel::fit(&predictions), &names)
 }
 
 /// Refuses rows that do not sum to 1.

@@ -4,14 +4,14 @@
 //! Gaussians ([`gmm`](crate::gmm)) that is fitted to one loss per sample, over all samples with a loss: the last one seen,
 //! or the mean of those kept ([`LossSummary`]). A sample without a loss gets 0.5: nothing is known.
 //!
-//! **Score**: the probability that the label is wrong by the [model of hidden labels](crate::HiddenLabelModel) fitted to the ledger's
-//! predictions, or $1 - w_i$ where nobody has looked. It orders better than $w_i$, which host and mixture drive to 0 or 1.
+//! **Score**: how suspicious the label is by the [model of noise](crate::NoiseModel) fitted to the ledger's predictions, or $1 - w_i$ where
+//! nobody has looked. It orders better than $w_i$, which host and mixture drive to 0 or 1.
 //!
-//! **Suggestion**: $\arg\max_c t_{ic}$ of the believed target; among equals the given label, else the first. (A target that
-//! prefers nothing accuses nobody.)
+//! **Suggestion**: the likeliest other class by that model. Where nobody has looked, $\arg\max_c t_{ic}$ of the believed target; among equals the
+//! given label, else the first. (A target that prefers nothing accuses nobody.)
 
-use crate::HiddenLabelModel;
 use crate::Ledger;
+use crate::NoiseModel;
 use crate::Result;
 use crate::gmm::{self, GmmSettings};
 use serde::{Deserialize, Serialize};
@@ -71,10 +71,14 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// The verdict on every sample, in order, scored by a model fitted to this ledger.
-    pub fn verdicts_by(&self, model: &HiddenLabelModel, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
+    /// The verdict on every sample, in order, by a model fitted to this ledger's predictions; the clean probability is the host's.
+    pub fn verdicts_by(&self, model: &NoiseModel, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
         let mut verdicts = self.verdicts(settings)?;
-        verdicts.iter_mut().zip(model.scores()).for_each(|(verdict, score)| verdict.score = score);
+        for (verdict, found) in verdicts.iter_mut().zip(model.alternatives()) {
+            let by_model = Verdict::of_alternative(&found, verdict.given);
+            *verdict =
+                Verdict { clean_probability: verdict.clean_probability, source: verdict.source, ..by_model };
+        }
         Ok(verdicts)
     }
 

@@ -5,7 +5,7 @@ use crate::recipe::Recipe;
 use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
 use negscale::PairCoverage;
-use negscale_audit::{Audit, Measures, NoiseEstimate};
+use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate};
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{TestAccuracy, mark_true_labels};
@@ -63,7 +63,11 @@ pub(crate) fn rank(
     trained: &Trained,
 ) -> Result<(Audit, Option<NoiseEstimate>)> {
     let (verdicts, estimate) = trained.trainer.verdicts()?;
-    let audit = Audit::new(&verdicts, material.train.classes(), recipe.flag_below)?;
+    let names = material.train.classes();
+    let audit = match (&estimate, recipe.flag_below) {
+        (Some(estimate), None) => Audit::flagging(&verdicts, names, estimate.wrong_labels())?,
+        (_, below) => Audit::new(&verdicts, names, below.unwrap_or(FLAG_BELOW))?,
+    };
     let audit = match trained.trainer.tree() {
         Some(tree) => audit.with_distances(|given, suggested| tree.distance(given, suggested)),
         None => audit,

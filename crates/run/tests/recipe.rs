@@ -39,7 +39,7 @@ fn the_defaults_are_those_of_the_embedded_data_and_the_host() {
         (recipe::DEFAULT_HOST, "negscale")
     );
     assert_eq!(recipe.baseline.as_deref(), Some("cross-entropy"));
-    assert_eq!((recipe.flag_below, recipe.train.recent, recipe.train.seed), (0.5, 10, 1));
+    assert_eq!((recipe.flag_below, recipe.train.recent, recipe.train.seed), (None, 10, 1));
     let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(ItemKind::Images);
     assert_eq!((recipe.train.epochs, recipe.train.batch), (regime.epochs, regime.batch));
     assert_eq!((&recipe.train.optimiser, &recipe.train.schedule), (&regime.optimiser, &regime.schedule));

@@ -333,6 +333,6 @@ fn check(labels: &Labels, predictions: Option<&[f32]>, settings: Settings) -> Re
         }
         return Ok(());
     };
-    crate::hidden_labels::check_rows(predictions, labels.samples(), labels.classes())?;
+    crate::predictions::check_rows(predictions, labels.samples(), labels.classes())?;
     crate::rank::check_sums(predictions, labels.classes())
 }

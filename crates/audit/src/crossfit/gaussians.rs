@@ -77,12 +77,12 @@ impl Sums {
 }
 
 /// The fitted Gaussians, as a linear classifier.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gaussians {
-    dim: usize,
+    pub(super) dim: usize,
     /// $\Sigma_s^{-1} \mu_c$, d x C.
-    weights: Vec<f32>,
-    bias: Vec<f32>,
+    pub(super) weights: Vec<f32>,
+    pub(super) bias: Vec<f32>,
 }
 
 impl Gaussians {

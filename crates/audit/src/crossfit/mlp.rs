@@ -8,6 +8,7 @@
 
 use super::targets::Targets;
 use super::{Rows, draw};
+use crate::Result;
 use negscale_product::{add_columns_with_columns, rows_with_columns, rows_with_rows};
 
 /// How a network is trained.
@@ -23,21 +24,19 @@ pub struct MlpSettings {
     pub rate: f32,
     /// Share of the weights that a step at rate 1 takes off.
     pub decay: f32,
-    /// Share of hidden units that a step leaves out.
-    pub dropout: f32,
 }
 
 const MOMENT: f32 = 0.9;
 const SQUARE: f32 = 0.999;
 
 /// A trained network.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mlp {
-    dim: usize,
-    hidden: usize,
-    classes: usize,
+    pub(super) dim: usize,
+    pub(super) hidden: usize,
+    pub(super) classes: usize,
     /// $W_1, b_1, W_2, b_2$.
-    weights: [Vec<f32>; 4],
+    pub(super) weights: [Vec<f32>; 4],
 }
 
 /// Work space of a step.
@@ -58,7 +57,8 @@ impl Mlp {
         settings: &MlpSettings,
         seed: u64,
         start: Option<&Self>,
-    ) -> Self {
+        after_epoch: &dyn Fn() -> Result<()>,
+    ) -> Result<Self> {
         let fresh = || Self::start(rows.dim(), settings.hidden, targets.classes(), seed);
         let mut network = start.cloned().unwrap_or_else(fresh);
         let sizes = network.weights.each_ref().map(Vec::len);
@@ -78,20 +78,14 @@ impl Mlp {
             let key = draw::mix(seed, epoch as u64 + 1);
             order.sort_unstable_by_key(|&row| (draw::mix(key, u64::from(row)), row));
             for rows_of_step in order.chunks(batch) {
-                network.gradient(
-                    rows,
-                    targets,
-                    rows_of_step,
-                    &mut step,
-                    settings.dropout,
-                    draw::mix(key, taken as u64),
-                );
+                network.gradient(rows, targets, rows_of_step, &mut step);
                 let cosine = 0.5 * (1.0 + (std::f32::consts::PI * taken as f32 / steps as f32).cos());
                 taken += 1;
                 network.update(&step.gradients, &mut moments, taken, settings.rate * cosine, settings.decay);
             }
+            after_epoch()?;
         }
-        network
+        Ok(network)
     }
 
     fn start(dim: usize, hidden: usize, classes: usize, seed: u64) -> Self {
@@ -107,23 +101,14 @@ impl Mlp {
 
     /// Hidden units and logits of the rows in `x`.
     fn forward(&self, x: &[f32], h: &mut Vec<f32>, z: &mut Vec<f32>) {
-        self.hide(x, h);
-        self.read_out(h, z);
-    }
-
-    fn hide(&self, x: &[f32], h: &mut Vec<f32>) {
         let count = x.len() / self.dim;
-        let [w1, b1, ..] = &self.weights;
+        let [w1, b1, w2, b2] = &self.weights;
         h.resize(count * self.hidden, 0.0);
         rows_with_columns(x, w1, self.dim, h);
         for row in h.chunks_exact_mut(self.hidden) {
             row.iter_mut().zip(b1).for_each(|(h, b)| *h = (*h + b).max(0.0));
         }
-    }
-
-    fn read_out(&self, h: &[f32], z: &mut Vec<f32>) {
-        let [.., w2, b2] = &self.weights;
-        z.resize(h.len() / self.hidden * self.classes, 0.0);
+        z.resize(count * self.classes, 0.0);
         rows_with_columns(h, w2, self.hidden, z);
         for row in z.chunks_exact_mut(self.classes) {
             row.iter_mut().zip(b2).for_each(|(z, b)| *z += b);
@@ -131,30 +116,10 @@ impl Mlp {
     }
 
     /// The gradient of the mean loss of some rows.
-    fn gradient(
-        &self,
-        rows: &Rows,
-        targets: &Targets,
-        members: &[u32],
-        step: &mut Step,
-        dropout: f32,
-        key: u64,
-    ) {
+    fn gradient(&self, rows: &Rows, targets: &Targets, members: &[u32], step: &mut Step) {
         let Step { x, h, z, dh, gradients } = step;
         rows.gather(members, x);
-        self.hide(x, h);
-        let scale = 1.0 / (1.0 - dropout);
-        if dropout > 0.0 {
-            // Eight units of a row share a random number's bytes.
-            let least = (dropout * 256.0) as u64;
-            for (at, units) in h.chunks_mut(8).enumerate() {
-                let bits = draw::mix(key, at as u64);
-                units.iter_mut().enumerate().for_each(|(unit, h)| {
-                    *h = if bits >> (8 * unit) & 255 < least { 0.0 } else { *h * scale };
-                });
-            }
-        }
-        self.read_out(h, z);
+        self.forward(x, h, z);
         let share = 1.0 / members.len() as f32;
         for (row, &member) in z.chunks_exact_mut(self.classes).zip(members) {
             super::softmax(row);
@@ -169,7 +134,7 @@ impl Mlp {
         add_rows(z, gb2);
         dh.resize(h.len(), 0.0);
         rows_with_rows(z, &self.weights[2], self.classes, dh);
-        dh.iter_mut().zip(h.iter()).for_each(|(d, &h)| *d = if h > 0.0 { *d * scale } else { 0.0 });
+        dh.iter_mut().zip(h.iter()).for_each(|(d, &h)| *d = if h > 0.0 { *d } else { 0.0 });
         add_columns_with_columns(x, dh, [self.dim, self.hidden], g1);
         add_rows(dh, gb1);
     }
@@ -250,7 +215,7 @@ mod tests {
         let gradients = network.weights.each_ref().map(|w| vec![0.0; w.len()]);
         let mut step = Step { x: Vec::new(), h: Vec::new(), z: Vec::new(), dh: Vec::new(), gradients };
         let members: Vec<u32> = (0..n as u32).collect();
-        network.gradient(&rows, &targets, &members, &mut step, 0.0, 0);
+        network.gradient(&rows, &targets, &members, &mut step);
         for which in 0..4 {
             for at in 0..network.weights[which].len() {
                 let nudged = |by: f32| {

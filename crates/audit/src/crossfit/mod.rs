@@ -10,19 +10,25 @@
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
 pub(crate) mod draw;
+mod frozen;
 mod gaussians;
 mod mlp;
 mod pool;
+mod scaling;
 mod targets;
 
+pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
 pub use targets::Targets;
 
+use crate::neighbours::{NeighbourSettings, nearest};
 use crate::noise_model::{Meaning, NoiseModel};
 use crate::{Error, Predictions, Result};
 use gaussians::{Gaussians, Sums};
 use mlp::Mlp;
 use rayon::prelude::*;
+use scaling::Scaling;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows of numbers, all of one length.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +107,8 @@ pub struct CrossFitSettings {
     pub mlp: MlpSettings,
     /// Networks per fold; the mean of what they say is taken.
     pub networks: usize,
+    /// Nearest neighbours that vote; 0 for none.
+    pub neighbours: usize,
     /// Passes over the rows in later rounds, which go on from the networks of the round before.
     pub later_epochs: usize,
     /// Seed of everything random.
@@ -108,29 +116,59 @@ pub struct CrossFitSettings {
 }
 
 impl CrossFitSettings {
-    /// Settings for so many rows.
+    /// Settings for so many rows of so many classes, chosen on the development sets of `docs/decisions/015-audit.md`.
     #[must_use]
-    pub fn for_rows(rows: usize, seed: u64) -> Self {
+    pub fn new(rows: usize, classes: usize, seed: u64) -> Self {
         let batch = (rows / 24).clamp(16, 256);
         // At least 1,000 steps: few rows need many passes.
         let epochs = (1000 * batch).div_ceil(rows.max(1)).clamp(5, 60);
-        let mlp = MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay: 1.0, dropout: 0.0 };
-        let folds = if rows < 2_000 {
-            10
-        } else if rows < 10_000 {
-            5
-        } else {
-            3
-        };
-        Self { folds, rounds: 2, mlp, networks: 2, later_epochs: (epochs * 4).div_ceil(5), seed }
+        let per_class = rows / classes.max(1);
+        Self {
+            folds: if rows < 2_000 {
+                10
+            } else if rows < 10_000 {
+                5
+            } else {
+                3
+            },
+            // Beliefs of few rows go round in circles.
+            rounds: if per_class < 100 { 2 } else { 3 },
+            // With few rows of a class, means and neighbours know more; with very many classes, a second network costs more than it gives.
+            networks: if per_class < 20 {
+                0
+            } else if classes > 200 {
+                1
+            } else {
+                2
+            },
+            neighbours: if rows <= 20_000 { 10 } else { 0 },
+            mlp: MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay: 0.5 },
+            later_epochs: (epochs * 4).div_ceil(5),
+            seed,
+        }
     }
 }
 
 /// Models that were fitted without the rows of one fold.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct FoldModels {
     networks: Vec<Mlp>,
     gaussians: Gaussians,
+}
+
+impl FoldModels {
+    /// Logarithms of what networks and Gaussians say of some rows: an array of rows x C each.
+    fn ask(&self, rows: &Rows, members: &[u32], classes: usize) -> Vec<Vec<f32>> {
+        let size = members.len() * classes;
+        let (mut networks, mut one) = (vec![0.0; size], vec![0.0; size]);
+        let share = 1.0 / self.networks.len().max(1) as f32;
+        for network in &self.networks {
+            network.log_probabilities(rows, members, &mut one);
+            networks.iter_mut().zip(&one).for_each(|(mean, l)| *mean += share * l);
+        }
+        self.gaussians.log_probabilities(rows, members, &mut one);
+        vec![networks, one]
+    }
 }
 
 /// What cross-fitting leaves.
@@ -143,23 +181,45 @@ pub struct CrossFit {
     /// Weights of the experts: networks, Gaussians, neighbours.
     pub weights: Vec<f64>,
     folds: Vec<FoldModels>,
+    scaling: Scaling,
 }
 
 /// Rows that are predicted at a time.
 const CHUNK: usize = 1024;
 
-/// Predicts every row by models fitted to others; `neighbours` gives for each row others that are near, nearest first, and how much each
-/// counts.
+/// Predicts every row by models fitted to others. `watch` is told how much of the work is done, from 0 to 1, and says whether to go on.
 ///
 /// # Errors
-/// If sizes do not fit or a label is not a class.
+/// If sizes do not fit, a label is not a class, or `watch` says no.
 pub fn cross_fit(
     rows: &Rows,
     given: &[u32],
     classes: usize,
-    neighbours: Option<&[Vec<(u32, f32)>]>,
     settings: &CrossFitSettings,
+    watch: &(impl Fn(f64) -> bool + Sync),
 ) -> Result<CrossFit> {
+    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds as u64) as usize;
+    let folds: Vec<usize> = (0..rows.len()).map(fold).collect();
+    cross_fit_in(rows, given, classes, &folds, settings, watch)
+}
+
+/// Like [`cross_fit`], with folds as given: one below `settings.folds` for each row.
+///
+/// # Errors
+/// As there, or if folds do not fit.
+pub fn cross_fit_in(
+    rows: &Rows,
+    given: &[u32],
+    classes: usize,
+    folds: &[usize],
+    settings: &CrossFitSettings,
+    watch: &(impl Fn(f64) -> bool + Sync),
+) -> Result<CrossFit> {
+    if folds.len() != rows.len() || folds.iter().any(|&fold| fold >= settings.folds) {
+        let problem =
+            format!("{} for {} rows, each must be below {}", folds.len(), rows.len(), settings.folds);
+        return Err(Error::Samples { what: "folds", problem });
+    }
     if given.len() != rows.len() {
         let problem = format!("{} for {} rows", given.len(), rows.len());
         return Err(Error::Samples { what: "labels", problem });
@@ -168,14 +228,19 @@ pub fn cross_fit(
         let problem = format!("label {} of row {at} is not a class: there are {classes}", given[at]);
         return Err(Error::Samples { what: "labels", problem });
     }
-    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds as u64) as usize;
-    let folds: Vec<usize> = (0..rows.len()).map(fold).collect();
+    let scaling = Scaling::of(rows);
+    let scaled = scaling.apply(rows.values);
+    let rows = &Rows { values: &scaled, dim: rows.dim };
+    let near = near(rows, settings.neighbours)?;
+    let progress = Progress::new(settings, watch);
     let mut targets = Targets::of_labels(given, classes);
     let mut done = None::<CrossFit>;
     for number in 0..settings.rounds.max(1) {
         let before = done.as_ref().map(|done| done.folds.as_slice());
-        let models = FittingRound { rows, folds: &folds, targets: &targets, settings }.models(before, number);
-        let experts = Experts { rows, models: &models, fold_of: &folds, neighbours, targets: &targets };
+        let round = FittingRound { rows, folds, targets: &targets, settings, progress: &progress };
+        let models = round.models(before, number)?;
+        let experts =
+            Experts { rows, models: &models, fold_of: folds, near: near.as_deref(), targets: &targets };
         let weights = experts.weights();
         let predictions = experts.predictions(&weights, given);
         let model = match number {
@@ -185,7 +250,7 @@ pub fn cross_fit(
         if number + 1 < settings.rounds {
             targets = Targets::of_rows(model.posteriors(), classes);
         }
-        done = Some(CrossFit { predictions, model, weights, folds: models });
+        done = Some(CrossFit { predictions, model, weights, folds: models, scaling: scaling.clone() });
     }
     done.ok_or(Error::Samples { what: "rounds", problem: "there must be one".into() })
 }
@@ -196,12 +261,13 @@ struct FittingRound<'a> {
     folds: &'a [usize],
     targets: &'a Targets,
     settings: &'a CrossFitSettings,
+    progress: &'a Progress<'a>,
 }
 
 impl FittingRound<'_> {
     /// Fits models for every fold.
-    fn models(&self, before: Option<&[FoldModels]>, number: usize) -> Vec<FoldModels> {
-        let Self { rows, folds, targets, settings } = *self;
+    fn models(&self, before: Option<&[FoldModels]>, number: usize) -> Result<Vec<FoldModels>> {
+        let Self { rows, folds, targets, settings, progress } = *self;
         let members = |is_in: &dyn Fn(usize) -> bool| -> Vec<u32> {
             (0..rows.len() as u32).filter(|&row| is_in(folds[row as usize])).collect()
         };
@@ -218,10 +284,10 @@ impl FittingRound<'_> {
                     ..settings.mlp
                 };
                 let seed = draw::mix(settings.seed, 1 << 32 | (which << 24 | number << 16 | fold) as u64);
-                Mlp::fit(rows, targets, &others, &mlp, seed, start)
+                Mlp::fit(rows, targets, &others, &mlp, seed, start, &|| progress.step())
             };
-            let networks = (0..settings.networks).into_par_iter().map(network).collect();
-            FoldModels { networks, gaussians: Gaussians::fit(&Sums::all_but(&sums, fold)) }
+            let networks = (0..settings.networks).into_par_iter().map(network).collect::<Result<_>>()?;
+            Ok(FoldModels { networks, gaussians: Gaussians::fit(&Sums::all_but(&sums, fold)) })
         });
         fitted.collect()
     }
@@ -232,24 +298,15 @@ struct Experts<'a> {
     rows: &'a Rows<'a>,
     models: &'a [FoldModels],
     fold_of: &'a [usize],
-    neighbours: Option<&'a [Vec<(u32, f32)>]>,
+    near: Option<&'a [Vec<(u32, f32)>]>,
     targets: &'a Targets,
 }
 
 impl Experts<'_> {
     /// Logarithms of what each expert says of some rows, all of one fold: an array of rows x C each.
     fn ask(&self, fold: usize, members: &[u32]) -> Vec<Vec<f32>> {
-        let size = members.len() * self.targets.classes();
-        let models = &self.models[fold];
-        let mut said = vec![vec![0.0; size]; 2];
-        let mut one = vec![0.0; size];
-        for network in &models.networks {
-            network.log_probabilities(self.rows, members, &mut one);
-            let share = 1.0 / models.networks.len() as f32;
-            said[0].iter_mut().zip(&one).for_each(|(mean, l)| *mean += share * l);
-        }
-        models.gaussians.log_probabilities(self.rows, members, &mut said[1]);
-        if let Some(near) = self.neighbours {
+        let mut said = self.models[fold].ask(self.rows, members, self.targets.classes());
+        if let Some(near) = self.near {
             said.push(votes(near, members, self.targets));
         }
         said
@@ -304,6 +361,40 @@ impl Experts<'_> {
             }
         }
         predictions
+    }
+}
+
+/// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
+fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Vec<(u32, f32)>>>> {
+    if count == 0 || rows.len() < 2 {
+        return Ok(None);
+    }
+    let near = nearest(rows, &NeighbourSettings { count, ..NeighbourSettings::default() })?;
+    let weighted = |row| {
+        let distances = near.distances(row);
+        let scale = distances.get(distances.len() / 2).map_or(1.0, |median| median.max(1e-9));
+        near.of(row).map(|(other, distance)| (other, (-(distance / scale).powi(2)).exp())).collect()
+    };
+    Ok(Some((0..rows.len()).map(weighted).collect()))
+}
+
+/// How much of the work is done.
+struct Progress<'a> {
+    done: AtomicUsize,
+    all: usize,
+    watch: &'a (dyn Fn(f64) -> bool + Sync),
+}
+
+impl<'a> Progress<'a> {
+    fn new(settings: &CrossFitSettings, watch: &'a (dyn Fn(f64) -> bool + Sync)) -> Self {
+        let epochs = settings.mlp.epochs + settings.rounds.saturating_sub(1) * settings.later_epochs;
+        Self { done: AtomicUsize::new(0), all: (epochs * settings.folds * settings.networks).max(1), watch }
+    }
+
+    /// One more epoch of one network.
+    fn step(&self) -> Result<()> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
     }
 }
 

@@ -52,7 +52,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::Ledger;
-use negscale_audit::{HiddenLabelModel, NoiseEstimate, Verdict};
+use negscale_audit::{NoiseEstimate, NoiseModel, Predictions, Verdict};
 use negscale_nets::model::{Model, Preparation};
 use negscale_nets::optim::Optimiser;
 use negscale_records::EpochRecord;
@@ -330,12 +330,10 @@ impl Trainer {
         let Some(predictions) = ledger.predictions() else {
             return Ok((ledger.verdicts(&self.settings.verdict)?, None));
         };
-        let (given, classes) = (ledger.given(), ledger.classes());
-        let counting =
-            HiddenLabelModel::fit(predictions, given, classes, negscale_audit::MIN_EXPONENT_COUNTING)?;
-        let ranking = counting.with_exponent_from(predictions, negscale_audit::MIN_EXPONENT_RANKING)?;
-        let verdicts = ledger.verdicts_by(&ranking, &self.settings.verdict)?;
-        Ok((verdicts, Some(NoiseEstimate::new(predictions, given, classes, &counting)?)))
+        let predictions = Predictions::new(predictions, ledger.given(), ledger.classes())?;
+        let model = NoiseModel::fit(&predictions);
+        let verdicts = ledger.verdicts_by(&model, &self.settings.verdict)?;
+        Ok((verdicts, Some(NoiseEstimate::new(&model))))
     }
 
     /// The trained model; `about` is text for people.

@@ -9,8 +9,7 @@ pub fn object(done: &Done, seconds: f64) -> Result<Value> {
     let Done { recipe, material, folder, summary, .. } = done;
     let classes = material.train.classes();
     let ranked = &summary.ranked;
-    let changed =
-        ranked.findings().iter().filter(|f| f.flag && f.verdict.given != f.verdict.suggested).count();
+    let changed = ranked.findings().iter().filter(|f| f.is_corrected()).count();
     let noise = summary.estimate.as_ref().map(|estimate| {
         let by_class = classes.iter().enumerate().map(|(class, name)| {
             json!({
@@ -24,14 +23,13 @@ pub fn object(done: &Done, seconds: f64) -> Result<Value> {
         json!({
             "rate": estimate.rate,
             "interval_95": estimate.interval,
-            "sampling_interval_95": estimate.sampling_interval,
+            "cannot_judge": estimate.cannot_judge,
             "readings": {
                 "careful": estimate.readings[0],
                 "confident": estimate.readings[1],
-                "blunt": estimate.readings[2],
             },
-            "given_by_true": estimate.given_by_true,
-            "true_by_given": estimate.true_by_given,
+            "given_by_true": estimate.given_by_true(),
+            "true_by_given": estimate.true_by_given(),
             "classes": by_class.collect::<Vec<Value>>(),
         })
     });

@@ -196,7 +196,12 @@ pub(super) const NEGSCALE: &[(&str, &str)] = &[
 
 /// `[audit]`.
 pub(super) const AUDIT: &[Row] = &[
-    ("flag_below", Number, "0.5", "labels whose probability of being right is below this are flagged"),
+    (
+        "flag_below",
+        Number,
+        "",
+        "flag labels whose probability of being right is below this, instead of as many as are estimated to be wrong",
+    ),
     ("losses", Text, "last", "loss used to judge a label: last, or the mean over recent epochs"),
     ("recent", Whole, "10", "number of recent epochs whose losses are kept"),
 ];

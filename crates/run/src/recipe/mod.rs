@@ -75,8 +75,8 @@ pub struct Recipe {
     pub baseline: Option<String>,
     /// Its own settings, complete.
     pub baseline_settings: toml::Table,
-    /// Clean probabilities below this are flagged as wrong labels.
-    pub flag_below: f64,
+    /// Clean probabilities below this are flagged as wrong labels; without it, as many labels as the estimate says are wrong.
+    pub flag_below: Option<f64>,
 }
 
 impl Recipe {

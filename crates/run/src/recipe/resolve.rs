@@ -81,12 +81,10 @@ impl Layers {
         self.check_hosts(kind, &data, &train)?;
         let baseline = self.text("baseline").unwrap_or(DEFAULT_BASELINE);
         let is_same = baseline == train.host && !plugin.attaches();
-        let flag_below = self.number("audit.flag_below").unwrap_or(0.5);
-        if !(0.0..=1.0).contains(&flag_below) {
-            return Err(wrong(
-                self.place("audit.flag_below"),
-                format!("it is {flag_below}; it must be in [0, 1]"),
-            ));
+        let flag_below = self.number("audit.flag_below");
+        if let Some(outside) = flag_below.filter(|below| !(0.0..=1.0).contains(below)) {
+            let problem = format!("it is {outside}; it must be in [0, 1]");
+            return Err(wrong(self.place("audit.flag_below"), problem));
         }
         let baseline = (baseline != "none" && !is_same).then(|| baseline.to_owned());
         let baseline_settings = match &baseline {

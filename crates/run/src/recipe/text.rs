@@ -74,7 +74,9 @@ impl Recipe {
         put("schedule", table(&train.schedule).into());
         put("negscale", train.plugin_settings.clone().into());
         let mut audit = table(&train.verdict);
-        audit.insert("flag_below".into(), (*flag_below).into());
+        if let Some(below) = flag_below {
+            audit.insert("flag_below".into(), (*below).into());
+        }
         audit.insert("recent".into(), whole(train.recent as u64));
         put("audit", audit.into());
         if let Some(baseline) = baseline {
