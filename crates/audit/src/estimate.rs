@@ -30,12 +30,14 @@ use serde::Serialize;
 pub(crate) const GROUPS: usize = 20;
 /// Quantile 0.975 of Student's t with 19 degrees of freedom.
 const STUDENT: f64 = 2.093;
+/// Fewer labels than this are not judged.
+const LEAST_SAMPLES: usize = 10;
 /// Standard errors by which predictions must be better than shares of classes.
 const LEAST_GAIN: f64 = 3.0;
 
 /// $\phi$: which share of the confident reading the rate is, by the ratio of the careful one to it; straight lines between these.
 pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
-    [(0.1, 0.0), (0.3, 1.0), (0.6, 1.0), (0.75, 0.87), (1.0, 1.0)];
+    [(0.2, 0.0), (0.3, 1.0), (0.6, 1.0), (0.75, 0.87), (1.0, 1.0)];
 
 /// Share of wrong labels and confusions, estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,11 +70,11 @@ impl NoiseEstimate {
     #[must_use]
     pub fn new(model: &NoiseModel) -> Self {
         let careful: Vec<f64> = model.alternatives().iter().map(|found| 1.0 - found.given).collect();
-        Self::of(model, &careful)
+        Self::of(model, &careful, None)
     }
 
-    /// The same, with the probability that each label is wrong.
-    pub(crate) fn of(model: &NoiseModel, careful: &[f64]) -> Self {
+    /// The same, with the probability that each label is wrong; `cannot_judge` may be known already.
+    pub(crate) fn of(model: &NoiseModel, careful: &[f64], cannot_judge: Option<String>) -> Self {
         let classes = model.beliefs().classes();
         let votes = Votes::new(model.beliefs());
         let joint = votes.joint(None);
@@ -86,7 +88,11 @@ impl NoiseEstimate {
         let all: Vec<[f64; 2]> = (0..GROUPS).map(without).collect();
         let reach = [0, 1].map(|which| STUDENT * jackknife(all.iter().map(|rates| rates[which])));
         let [careful, confident] = readings;
-        let cannot_judge = cannot_judge(model, &votes.sizes);
+        let cannot_judge = cannot_judge.or_else(|| {
+            // The matrix was fitted to the same labels: each of its numbers gains about half a unit by chance.
+            let fitted = (classes as f64 - 1.0).powi(2) / (2.0 * model.beliefs().len().max(1) as f64);
+            says_nothing(model.beliefs().given(), &votes.sizes, fitted, |i| model.probability_of_given(i))
+        });
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
@@ -181,9 +187,15 @@ fn scaled(mut joint: Vec<f64>, classes: usize, rate: f64) -> Vec<f64> {
     joint
 }
 
-/// Why predictions say nothing about labels, if they do not.
-fn cannot_judge(model: &NoiseModel, sizes: &[usize]) -> Option<String> {
-    let count = model.beliefs().len();
+/// Why predictions say nothing about labels, if they do not; `probability` is that of a sample's given label, and `chance` what it gains by
+/// having been fitted to them.
+pub(crate) fn says_nothing(
+    given: &[u32],
+    sizes: &[usize],
+    chance: f64,
+    probability: impl Fn(usize) -> f64,
+) -> Option<String> {
+    let count = given.len();
     let used = sizes.iter().filter(|size| **size > 0).count();
     if count == 0 {
         return Some("there are no labels".into());
@@ -192,13 +204,13 @@ fn cannot_judge(model: &NoiseModel, sizes: &[usize]) -> Option<String> {
         return Some("all labels are of one class; there is nothing it could have been mistaken for".into());
     }
     let gain = |sample: usize| {
-        let share = sizes[model.beliefs().given()[sample] as usize] as f64 / count as f64;
-        (model.probability_of_given(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
+        let share = sizes[given[sample] as usize] as f64 / count as f64;
+        (probability(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
     };
     let gains: Vec<f64> = (0..count).map(gain).collect();
     let mean = gains.iter().sum::<f64>() / count as f64;
     let variance = gains.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count.max(2) - 1) as f64;
-    if mean > LEAST_GAIN * (variance / count as f64).sqrt() && count >= 10 {
+    if mean - chance > LEAST_GAIN * (variance / count as f64).sqrt() && count >= LEAST_SAMPLES {
         return None;
     }
     Some(format!(

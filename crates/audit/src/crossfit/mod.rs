@@ -21,9 +21,10 @@ pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
 pub use targets::Targets;
 
+use crate::estimate::says_nothing;
 use crate::neighbours::{NeighbourSettings, nearest};
 use crate::noise_model::{Meaning, NoiseModel};
-use crate::{Error, Predictions, Result};
+use crate::{Error, Predictions, Ranking, Result};
 use gaussians::{Gaussians, Sums};
 use mlp::Mlp;
 use rayon::prelude::*;
@@ -123,6 +124,8 @@ impl CrossFitSettings {
         // At least 1,000 steps: few rows need many passes.
         let epochs = (1000 * batch).div_ceil(rows.max(1)).clamp(5, 60);
         let per_class = rows / classes.max(1);
+        // Few rows are memorised sooner.
+        let decay = (0.5 * (50_000.0 / rows.max(1) as f32).sqrt()).clamp(0.5, 5.0);
         Self {
             folds: if rows < 2_000 {
                 10
@@ -132,7 +135,7 @@ impl CrossFitSettings {
                 3
             },
             // Beliefs of few rows go round in circles.
-            rounds: if per_class < 100 { 2 } else { 3 },
+            rounds: if per_class < 20 { 2 } else { 3 },
             // With few rows of a class, means and neighbours know more; with very many classes, a second network costs more than it gives.
             networks: if per_class < 20 {
                 0
@@ -141,8 +144,8 @@ impl CrossFitSettings {
             } else {
                 2
             },
-            neighbours: if rows <= 20_000 { 10 } else { 0 },
-            mlp: MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay: 0.5 },
+            neighbours: if rows <= 20_000 { 20 } else { 0 },
+            mlp: MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay },
             later_epochs: (epochs * 4).div_ceil(5),
             seed,
         }
@@ -180,8 +183,20 @@ pub struct CrossFit {
     pub model: NoiseModel,
     /// Weights of the experts: networks, Gaussians, neighbours.
     pub weights: Vec<f64>,
+    /// Why the rows say nothing about the labels, if so.
+    cannot_judge: Option<String>,
     folds: Vec<FoldModels>,
     scaling: Scaling,
+}
+
+impl CrossFit {
+    /// Every label ranked, with an estimate of how many are wrong.
+    ///
+    /// # Errors
+    /// If there are fewer names than classes.
+    pub fn ranking(&self, class_names: &[String]) -> Result<Ranking> {
+        Ranking::unless(self.cannot_judge.clone(), &self.model, class_names)
+    }
 }
 
 /// Rows that are predicted at a time.
@@ -233,6 +248,8 @@ pub fn cross_fit_in(
     let rows = &Rows { values: &scaled, dim: rows.dim };
     let near = near(rows, settings.neighbours)?;
     let progress = Progress::new(settings, watch);
+    let mut sizes = vec![0; classes];
+    given.iter().for_each(|&label| sizes[label as usize] += 1);
     let mut targets = Targets::of_labels(given, classes);
     let mut done = None::<CrossFit>;
     for number in 0..settings.rounds.max(1) {
@@ -247,10 +264,19 @@ pub fn cross_fit_in(
             0 => NoiseModel::with_meaning(&predictions, Meaning::GivenLabels),
             _ => NoiseModel::resistant(&predictions),
         };
-        if number + 1 < settings.rounds {
+        let cannot_judge = match number {
+            0 => says_nothing(given, &sizes, 0.0, |i| f64::from(predictions.probability(i, given[i]))),
+            _ => None,
+        };
+        let is_last = cannot_judge.is_some() || number + 1 >= settings.rounds;
+        if !is_last {
             targets = Targets::of_rows(model.posteriors(), classes);
         }
-        done = Some(CrossFit { predictions, model, weights, folds: models, scaling: scaling.clone() });
+        let scaling = scaling.clone();
+        done = Some(CrossFit { predictions, model, weights, cannot_judge, folds: models, scaling });
+        if is_last {
+            break;
+        }
     }
     done.ok_or(Error::Samples { what: "rounds", problem: "there must be one".into() })
 }
