@@ -9,7 +9,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (embeddings, dim, labels, truth) = made_up();
     let classes = ["cat", "dog", "horse", "car"].map(str::to_owned);
 
-    let found = audit_embeddings(embeddings, dim, labels, &classes, &["seed=1"], &Stop::default())?;
+    let found = audit_embeddings(&embeddings, dim, &labels, &classes, 1, &Stop::default())?;
 
     println!("{:.1} % of the labels are wrong", 100.0 * found.estimate.rate);
     for finding in found.audit.findings().iter().take(5) {

@@ -45,5 +45,5 @@ pub use measures::{Measures, area_under_curve, average_precision, precision_at};
 pub use noise_model::{Alternative, Meaning, NoiseModel, Transition};
 pub use predictions::{Entry, KEPT_CLASSES, Predictions};
 pub use rank::{Ranking, rank};
-pub use table::Cells;
+pub use table::{Cells, MoreColumns};
 pub use verdict::{LossSummary, Source, Verdict, VerdictSettings};

@@ -49,6 +49,9 @@ impl Cells {
     }
 }
 
+/// Further columns: their names, and what they hold for a finding.
+pub type MoreColumns<'a> = (&'a [&'a str], &'a dyn Fn(&Finding) -> Vec<String>);
+
 impl Audit {
     /// Writes the list, whole or not at all; `path_of` tells where a sample is from, if it has a place.
     pub fn save_csv(
@@ -57,8 +60,19 @@ impl Audit {
         path_of: impl Fn(usize) -> Option<String>,
         cells: Cells,
     ) -> Result<()> {
+        self.save_csv_with(to, path_of, cells, (&[], &|_| Vec::new()))
+    }
+
+    /// The same with further columns behind these.
+    pub fn save_csv_with(
+        &self,
+        to: impl AsRef<Path>,
+        path_of: impl Fn(usize) -> Option<String>,
+        cells: Cells,
+        more: MoreColumns,
+    ) -> Result<()> {
         let to = to.as_ref();
-        write_atomic(to, |file| self.write_csv(file, path_of, cells))
+        write_atomic(to, |file| self.write_csv_with(file, path_of, cells, more))
             .map_err(|source| Error::File { path: to.to_owned(), source })
     }
 
@@ -69,24 +83,36 @@ impl Audit {
         path_of: impl Fn(usize) -> Option<String>,
         cells: Cells,
     ) -> io::Result<()> {
+        self.write_csv_with(to, path_of, cells, (&[], &|_| Vec::new()))
+    }
+
+    fn write_csv_with(
+        &self,
+        to: impl Write,
+        path_of: impl Fn(usize) -> Option<String>,
+        cells: Cells,
+        (names, more): MoreColumns,
+    ) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(to);
-        table.write_record(AUDIT_COLUMNS).map_err(system)?;
-        for Finding { index, verdict, tree_distance, flag, .. } in &self.findings {
+        table.write_record(AUDIT_COLUMNS.iter().chain(names)).map_err(system)?;
+        for finding in &self.findings {
+            let Finding { index, verdict, tree_distance, flag, .. } = finding;
             let name = |class: u32| cells.text(&self.class_names[class as usize]);
             let path = path_of(*index).unwrap_or_default();
-            table
-                .write_record([
-                    index.to_string().as_str(),
-                    &cells.text(&path),
-                    &name(verdict.given),
-                    &name(verdict.suggested),
-                    &verdict.score.to_string(),
-                    &verdict.clean_probability.to_string(),
-                    &verdict.suggested_probability.to_string(),
-                    &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
-                    if *flag { "true" } else { "false" },
-                ])
-                .map_err(system)?;
+            let cells_of_all = [
+                index.to_string().as_str(),
+                &cells.text(&path),
+                &name(verdict.given),
+                &name(verdict.suggested),
+                &verdict.score.to_string(),
+                &verdict.clean_probability.to_string(),
+                &verdict.suggested_probability.to_string(),
+                &tree_distance.map(|d| d.to_string()).unwrap_or_default(),
+                if *flag { "true" } else { "false" },
+            ]
+            .map(str::to_owned);
+            let further = more(finding).into_iter().map(|cell| cells.text(&cell).into_owned());
+            table.write_record(cells_of_all.into_iter().chain(further)).map_err(system)?;
         }
         table.flush()
     }

@@ -1,7 +1,6 @@
 //! `negscale audit`: which labels are wrong, in one command.
 //!
-//! Trains as `negscale train` does, in a folder of the same kind, and also writes `audit.json` and
-//! `corrected.csv`. Exit code 1 is a finding: more wrong labels than `--check` allows.
+//! Features are judged by cross-fitting, pictures by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
 use crate::settings::Choices;
 use crate::source::open_to_learn;
@@ -10,11 +9,12 @@ use crate::train::{Signals, print};
 use anyhow::{Context, Result, bail};
 use negscale_data::Items;
 use negscale_run::RunOptions;
-use negscale_run::audit::{self, AUDIT, defaults};
+use negscale_run::audit::{self, AUDIT, AuditOptions, defaults};
+use negscale_run::recipe::Judge;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-/// Find wrong labels: train a robust model, rank all labels, suggest corrections and estimate how many are wrong.
+/// Find wrong labels: rank all labels by models that never saw them, suggest corrections and estimate how many are wrong.
 ///
 /// DATA is a known dataset or a path to your own data (as for --data), or a recipe (.toml). The output folder holds audit.csv (every
 /// label, most suspicious first), corrected.csv (labels to train on), audit.json (figures) and report.html. Run the same command again
@@ -40,6 +40,13 @@ pub struct Arguments {
     /// its interval.
     #[arg(long, value_name = "MAX", value_parser = share)]
     check: Option<f64>,
+    /// Predictions that you have: a file of N x C probabilities (.npy, .csv, .parquet) by models that did not train on the sample they predict.
+    /// Then nothing is trained.
+    #[arg(long, value_name = "FILE")]
+    pred_probs: Option<PathBuf>,
+    /// Look for near-copies and outliers among more than 20,000 rows, too.
+    #[arg(long)]
+    neighbours: bool,
     /// Print nothing but errors.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
@@ -53,6 +60,7 @@ const EXAMPLES: &str = "Examples:
   negscale audit images/                                 folders of images, one per class
   negscale audit table.csv --label-column kind           a table of numbers with a column of labels
   negscale audit embeddings.npy --labels labels.csv      embeddings, and a file of labels
+  negscale audit table.csv --label-column kind --pred-probs p.npy   predictions that you have
   negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
   negscale audit --demo                                  built-in data with synthetic noise";
 
@@ -68,7 +76,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { mut choices, demo, out, fresh, check, quiet, json } = arguments;
+    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, quiet, json } = arguments;
     if !demo && !choices.name_data() {
         bail!("no data to audit: name it, as in `negscale audit path/to/data`, or try --demo");
     }
@@ -82,7 +90,14 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let layers = choices.layers_over(defaults(None)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;
     let layers = match splits.train.items() {
-        items @ Items::Features(_) => choices.layers_over(defaults(Some(items))?)?,
+        items @ Items::Features(_) => {
+            let layers = choices.layers_over(defaults(Some(items))?)?;
+            // Who chooses something of a training wants one.
+            match choices.layers()?.choose_judge() {
+                Some(Judge::Training) => layers.with_flag("--host", "audit.judge", "training")?,
+                _ => layers,
+            }
+        }
         Items::Images(_) => layers,
     };
     let recipe = layers.resolve_for(&splits.train)?;
@@ -90,8 +105,14 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };
     let signals = Signals::listen()?;
-    let mut done = audit::audit(recipe, splits, out, options, &mut Screen::new(progress), signals.stop())?;
+    let more = AuditOptions { pred_probs, neighbours };
+    let mut screen = Screen::new(progress);
+    let mut done = audit::audit(recipe, splits, out, (options, &more), &mut screen, signals.stop())?;
     let Some(most) = check else { return print(&done, &AUDIT, mode) };
+    if let Some(why) = audit::cannot_judge(&done.results).map(str::to_owned) {
+        print(&done, &AUDIT, mode)?;
+        bail!("--check: the labels cannot be judged: {why}");
+    }
     let Some((rate, high)) = audit::estimate(&done.results) else {
         bail!(
             "--check: there is no estimate to check, because no prediction was recorded; train for more epochs"

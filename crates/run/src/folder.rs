@@ -6,13 +6,13 @@
 //! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
 //! | `checkpoints/` | the two newest states, until the run is finished |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
-//! | `audit.json`, `corrected.csv` | at the end of an audit |
+//! | `audit.json`, `corrected.csv` | at the end of an audit; `training.html` is the page of its training, if it trained |
 //! | `summary.txt` | what was printed at the end; written last, so a run that has it is finished |
 //!
 //! Files that the program did not write itself are neither replaced nor removed: [`OwnFolder`] keeps the list.
 
 use crate::error::bail;
-use crate::recipe::Recipe;
+use crate::recipe::{Judge, Recipe};
 use crate::{Material, Result, clock};
 use anyhow::Context;
 use negscale_atomic_file::OwnFolder;
@@ -64,7 +64,11 @@ pub fn default_place(recipe: &Recipe) -> PathBuf {
 /// Data, noise, host and plug-in as the first part of a file name.
 pub fn title(recipe: &Recipe) -> String {
     let data = Path::new(&recipe.data.data).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let parts = [&data, &recipe.data.noise.to_string(), &recipe.train.host, &recipe.train.plugin];
+    let noise = recipe.data.noise.to_string();
+    let parts: Vec<&str> = match recipe.judge {
+        Judge::Training => vec![&data, &noise, &recipe.train.host, &recipe.train.plugin],
+        Judge::CrossFit => vec![&data, &noise, "audit"],
+    };
     let parts: Vec<String> = parts
         .iter()
         .map(|part| {
@@ -101,7 +105,7 @@ impl RunFolder {
                 open_own(&baseline)?.dissolve()?;
             }
         }
-        let named = ["audit.json", "corrected.csv", "model-2.safetensors"];
+        let named = ["audit.json", "corrected.csv", "training.html", "model-2.safetensors"];
         own.claim(RESULTS.into_iter().chain(PRODUCTS).chain(named))?;
         let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
         let words =

@@ -168,16 +168,17 @@ fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
     Separation::Known { right, wrong }
 }
 
+/// A small picture of an item that is one.
+pub(crate) fn thumbnail(data: &Dataset, index: usize) -> Option<Thumbnail> {
+    let Items::Images(store) = data.items() else { return None };
+    let image = store.load(index).ok()?;
+    let shape = image.shape;
+    let sides = (u32::try_from(shape.width).ok()?, u32::try_from(shape.height).ok()?);
+    Thumbnail::checked(sides.0, sides.1, u8::try_from(shape.channels).ok()?, image.pixels).ok()
+}
+
 fn suspicious(data: &Dataset, finding: &Finding) -> Suspicious {
     let index = finding.index;
-    let thumbnail = match data.items() {
-        Items::Images(store) => store.load(index).ok().and_then(|image| {
-            let shape = image.shape;
-            let sides = (u32::try_from(shape.width).ok()?, u32::try_from(shape.height).ok()?);
-            Thumbnail::checked(sides.0, sides.1, u8::try_from(shape.channels).ok()?, image.pixels).ok()
-        }),
-        Items::Features(_) => None,
-    };
     Suspicious {
         index,
         path: data.items().origin(index),
@@ -187,6 +188,6 @@ fn suspicious(data: &Dataset, finding: &Finding) -> Suspicious {
         suggested_probability: finding.verdict.suggested_probability.into(),
         tree_distance: finding.tree_distance.map(f64::from),
         truth: data.truth().map(|truth| truth[index] as usize),
-        thumbnail,
+        thumbnail: thumbnail(data, index),
     }
 }

@@ -150,7 +150,7 @@ impl Summary {
 }
 
 /// How well the order of the list finds wrong labels.
-fn ranking(audit: &Audit, truth: &[u32]) -> Option<RecallCurve> {
+pub(crate) fn ranking(audit: &Audit, truth: &[u32]) -> Option<RecallCurve> {
     let findings = audit.findings();
     let scores: Vec<f64> = findings.iter().map(|finding| -(finding.group as f64)).collect();
     let is_wrong: Vec<bool> = findings.iter().map(|f| f.verdict.given != truth[f.index]).collect();

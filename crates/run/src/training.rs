@@ -174,7 +174,7 @@ fn finished_before(command: &Command, folder: &RunFolder, keep: Keep) -> Result<
 }
 
 /// The file of results, which knows where it is now.
-fn read_results(place: &Path, command: &Command) -> Result<serde_json::Value> {
+pub(crate) fn read_results(place: &Path, command: &Command) -> Result<serde_json::Value> {
     let path = place.join(command.results);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut results: serde_json::Value = serde_json::from_str(&text)

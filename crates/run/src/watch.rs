@@ -43,6 +43,9 @@ pub trait Watch: Send {
     /// The baseline is trained next.
     fn begin_baseline(&mut self, recipe: &Recipe) {}
 
+    /// How much of an audit without training is done, from 0 to 1.
+    fn progress(&mut self, done: f64) {}
+
     /// Training is over.
     fn clear(&mut self) {}
 }

@@ -184,6 +184,11 @@ impl Watch for Screen {
         Ok(())
     }
 
+    fn progress(&mut self, done: f64) {
+        self.bar.set_prefix("judging");
+        self.bar.set_position((1000.0 * done) as u64);
+    }
+
     fn clear(&mut self) {
         self.bar.finish_and_clear();
     }

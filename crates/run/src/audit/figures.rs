@@ -1,80 +1,142 @@
 //! `audit.json`: an audit in figures.
 
+use super::account::Account;
+use super::evidence::relations;
+use crate::Result;
 use crate::folder::{hardware, version};
-use crate::{Done, Result};
 use serde_json::{Map, Value, json};
 
+/// Matrices of more classes than this are left out; the list of confusions has what matters.
+const MOST_CLASSES: usize = 100;
+/// Most confusions that are listed.
+const MOST_CONFUSIONS: usize = 1000;
+/// Flagged labels that are listed with their reasons.
+const MOST_WORST: usize = 100;
+
 /// The figures; those that need the truth are under `truth`, which is null without it.
-pub fn object(done: &Done, seconds: f64) -> Result<Value> {
-    let Done { recipe, material, folder, summary, .. } = done;
-    let classes = material.train.classes();
-    let ranked = &summary.ranked;
-    let changed = ranked.findings().iter().filter(|f| f.is_corrected()).count();
-    let noise = summary.estimate.as_ref().map(|estimate| {
-        let by_class = classes.iter().enumerate().map(|(class, name)| {
-            json!({
-                "class": name,
-                "given": estimate.given_counts[class],
-                "wrong_given": estimate.wrong_by_given[class],
-                "true": estimate.true_counts[class],
-                "wrong_true": estimate.wrong_by_true[class],
-            })
-        });
+pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value> {
+    let (audit, classes) = (account.audit, account.classes());
+    let rate = account.judged().map_or(0.0, |estimate| estimate.rate);
+    let correction = audit.correction(rate);
+    let settings: toml::Table = toml::from_str(&account.recipe.to_toml())?;
+    let evidence = &account.evidence;
+    let worst = audit.findings().iter().filter(|finding| finding.flag).take(MOST_WORST).map(|finding| {
         json!({
-            "rate": estimate.rate,
-            "interval_95": estimate.interval,
-            "cannot_judge": estimate.cannot_judge,
-            "readings": {
-                "careful": estimate.readings[0],
-                "confident": estimate.readings[1],
-            },
-            "given_by_true": estimate.given_by_true(),
-            "true_by_given": estimate.true_by_given(),
-            "classes": by_class.collect::<Vec<Value>>(),
+            "index": finding.index,
+            "path": account.material.train.items().origin(finding.index),
+            "given": classes[finding.verdict.given as usize],
+            "suggested": classes[finding.verdict.suggested as usize],
+            "score": finding.verdict.score,
+            "suggested_probability": finding.verdict.suggested_probability,
+            "reasons": evidence.reasons(finding, classes, account.estimate, audit.cut_off()),
         })
     });
-    let settings: toml::Table = toml::from_str(&recipe.to_toml())?;
     Ok(json!({
-        "data": material.train.name(),
-        "samples": summary.samples,
-        "flagged": summary.flagged,
-        "changed": changed,
-        "noise": noise,
-        "truth": truth(done)?,
-        "seconds": seconds,
-        "seconds_training": summary.seconds,
-        "method": summary.name,
+        "data": account.material.train.name(),
+        "samples": audit.findings().len(),
+        "flagged": audit.flagged(),
+        "cut_off": audit.cut_off(),
+        "changed": correction.changed,
+        "correction": {
+            "changed": correction.changed,
+            "expected_precision": correction.expected_precision,
+            "right_before": correction.right[0],
+            "right_after": correction.right[1],
+        },
+        "noise": noise(account),
+        "relations": account.judged().zip(account.tree).map(|(estimate, tree)| {
+            let found = relations(estimate, tree);
+            let part = |k: usize| json!({ "share": found.shares[k].0, "chance": found.shares[k].1 });
+            json!({
+                "wrong": found.wrong,
+                "related": part(0),
+                "neutral": part(1),
+                "unrelated": part(2),
+                "precision_of_related_pairs": found.precision[0],
+                "precision_of_unrelated_pairs": found.precision[1],
+            })
+        }),
+        "worst": worst.collect::<Vec<Value>>(),
+        "near_copies": evidence.copies.as_ref().map(|copies| {
+            copies.sets().iter().map(|set| json!({ "rows": set.rows, "exact": set.is_exact })).collect::<Vec<_>>()
+        }),
+        "outliers": evidence.outliers.as_ref().map(|outliers| outliers.flagged()),
+        "experts": account.judging.experts.iter().map(|e| json!({ "name": e.name, "weight": e.weight })).collect::<Vec<_>>(),
+        "notes": account.notes,
+        "truth": truth(account)?,
+        "seconds": account.seconds,
+        "seconds_training": seconds_training,
+        "method": account.method,
         "settings": serde_json::to_value(settings)?,
         "version": version(),
         "hardware": hardware(),
-        "out": folder.place().display().to_string(),
+        "out": account.place.display().to_string(),
+    }))
+}
+
+fn noise(account: &Account) -> Option<Value> {
+    let (estimate, classes) = (account.estimate?, account.classes());
+    if let Some(why) = &estimate.cannot_judge {
+        return Some(json!({ "rate": null, "interval_95": null, "cannot_judge": why }));
+    }
+    let by_class = classes.iter().enumerate().map(|(class, name)| {
+        json!({
+            "class": name,
+            "given": estimate.given_counts[class],
+            "wrong_given": estimate.wrong_by_given[class],
+            "true": estimate.true_counts[class],
+            "wrong_true": estimate.wrong_by_true[class],
+        })
+    });
+    let confusions = estimate.confusions().into_iter().take(MOST_CONFUSIONS).map(|(y, g, count)| {
+        let distance = account.tree.map(|tree| tree.distance(g, y));
+        json!({ "given": classes[g], "probably": classes[y], "labels": count, "tree_distance": distance })
+    });
+    let few = classes.len() <= MOST_CLASSES;
+    Some(json!({
+        "rate": estimate.rate,
+        "interval_95": estimate.interval,
+        "cannot_judge": null,
+        "readings": { "careful": estimate.readings[0], "confident": estimate.readings[1] },
+        "exponent": estimate.exponent,
+        "given_by_true": few.then(|| estimate.given_by_true()),
+        "true_by_given": few.then(|| estimate.true_by_given()),
+        "classes": by_class.collect::<Vec<Value>>(),
+        "confusions": confusions.collect::<Vec<Value>>(),
     }))
 }
 
 /// How good the audit is, where the truth is known.
-fn truth(done: &Done) -> Result<Option<Value>> {
-    let Done { material, summary, .. } = done;
-    let (Some(truth), Some(measures)) = (material.train.truth(), &summary.audit) else { return Ok(None) };
-    let ranked = &summary.ranked;
-    let wrong = ranked.findings().iter().filter(|f| f.verdict.given != truth[f.index]).count();
+fn truth(account: &Account) -> Result<Option<Value>> {
+    let (Some(truth), Some(measures)) = (account.material.train.truth(), &account.measures) else {
+        return Ok(None);
+    };
+    let audit = account.audit;
+    let wrong = audit.findings().iter().filter(|f| f.verdict.given != truth[f.index]).count();
     let mut precision = Map::new();
     for k in [100, 1000] {
-        precision.insert(k.to_string(), ranked.precision_at(k, truth)?.into());
+        precision.insert(k.to_string(), audit.precision_at(k, truth)?.into());
     }
-    precision.insert("wrong".into(), ranked.precision_at(wrong, truth)?.into());
-    let error = summary.estimate.as_ref().zip(measures.noise_true).map(|(e, noise)| e.rate - noise);
-    let inside = summary.estimate.as_ref().zip(measures.noise_true);
-    let inside = inside.map(|(e, noise)| (e.interval[0]..=e.interval[1]).contains(&noise));
+    precision.insert("wrong".into(), audit.precision_at(wrong, truth)?.into());
+    let estimated = account.judged().zip(measures.noise_true);
+    let corrected = audit.corrected();
+    let right = |labels: &mut dyn Iterator<Item = u32>| labels.zip(truth).filter(|(a, b)| a == *b).count();
+    let before = right(&mut account.material.train.given().iter().copied());
+    let kept = account.material.train.given().iter().zip(&corrected).zip(truth);
+    let kept = kept.filter(|((given, corrected), truth)| given == truth && corrected == truth).count();
     Ok(Some(json!({
         "wrong": wrong,
         "noise": measures.noise_true,
-        "rate_error": error,
-        "interval_holds": inside,
+        "rate_error": estimated.map(|(e, noise)| e.rate - noise),
+        "interval_holds": estimated.map(|(e, noise)| (e.interval[0]..=e.interval[1]).contains(&noise)),
         "average_precision": measures.average_precision,
         "precision_at": precision,
         "auc": measures.auc,
         "flag_precision": measures.flag_precision,
         "flag_recall": measures.flag_recall,
         "suggestion_accuracy": measures.suggestion_accuracy,
+        "right_before": before,
+        "right_after": right(&mut corrected.iter().copied()),
+        "right_kept": (before > 0).then(|| kept as f64 / before as f64),
     })))
 }

@@ -1,17 +1,27 @@
-//! An audit: a training run that also writes `audit.json` (figures) and `corrected.csv` (labels to train on).
+//! An audit: which labels are wrong. Features are judged by cross-fitting, pictures by a training run, and predictions that somebody has made are
+//! taken as they are; all leave `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
 
+mod account;
 mod embeddings;
+mod evidence;
 mod figures;
+mod page;
+mod rows;
 mod words;
 
 pub use embeddings::audit_embeddings;
+pub use rows::AuditOptions;
 pub use words::check as describe_check;
 
-use crate::folder::write;
-use crate::recipe::{Layers, Recipe};
+use crate::folder::{RunFolder, write};
+use crate::recipe::{Judge, Layers, Recipe};
 use crate::training::{Command, carry_out};
 use crate::{Done, Finished, Result, RunOptions, Stop, Watch};
+use account::Account;
+use evidence::Evidence;
+use negscale_audit::{Cells, Finding, LossSummary};
 use negscale_data::{Items, Splits};
+use negscale_report::Judging;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -26,6 +36,8 @@ pub const AUDIT: Command = Command {
         ("report", "report.html"),
     ],
 };
+/// The page of the training run, if there was one.
+pub const TRAINING_PAGE: &str = "training.html";
 /// What any audit starts from.
 const ANY: &str = include_str!("../../recipes/audit.toml");
 /// What an audit of embeddings starts from.
@@ -37,21 +49,21 @@ pub fn defaults(items: Option<&Items>) -> Result<Layers> {
     Ok(Layers::new().with_text("the defaults of an audit", text)?)
 }
 
-/// Trains on data whose labels are of unknown quality and ranks every label, as [`train`](crate::train()) does, and adds `audit.json` and
-/// `corrected.csv`.
+/// Ranks every label of data whose labels are of unknown quality, and writes `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
+/// With [`Judge::Training`] a method is trained to judge, as [`train`](crate::train()) does.
 pub fn audit(
     recipe: Recipe,
     splits: Splits,
     out: Option<PathBuf>,
-    options: RunOptions,
+    (options, more): (RunOptions, &AuditOptions),
     watch: &mut dyn Watch,
     stop: &Stop,
 ) -> Result<Finished> {
+    if recipe.judge == Judge::CrossFit || more.pred_probs.is_some() {
+        return rows::audit(recipe, splits, out, (options, more), watch, stop);
+    }
     let begun = Instant::now();
-    carry_out(&AUDIT, recipe, splits, out, options, watch, stop, |done| {
-        write_findings(done, begun)?;
-        Ok(words::describe(done))
-    })
+    carry_out(&AUDIT, recipe, splits, out, options, watch, stop, |done| of_training(done, begun))
 }
 
 /// The estimated share of wrong labels of an audit's results, and the upper end of its interval.
@@ -61,12 +73,96 @@ pub fn estimate(results: &serde_json::Value) -> Option<(f64, f64)> {
     Some((noise["rate"].as_f64()?, noise["interval_95"][1].as_f64()?))
 }
 
-/// Writes the files that an audit adds to a run's.
-fn write_findings(done: &Done, begun: Instant) -> Result<()> {
-    let Done { material, folder, summary, .. } = done;
-    let origin = |index| material.train.items().origin(index);
-    summary.ranked.save_corrected(folder.file("corrected.csv"), origin)?;
-    let object = figures::object(done, begun.elapsed().as_secs_f64())?;
-    let text = serde_json::to_string_pretty(&object)?;
-    write(&folder.file(AUDIT.results), format!("{text}\n").as_bytes())
+/// Why the labels cannot be judged, by an audit's results.
+#[must_use]
+pub fn cannot_judge(results: &serde_json::Value) -> Option<&str> {
+    results["noise"]["cannot_judge"].as_str()
 }
+
+/// What an audit adds to a training run.
+fn of_training(done: &Done, begun: Instant) -> Result<String> {
+    let Done { recipe, material, folder, summary, trained, .. } = done;
+    let ledger = trained.trainer.ledger()?;
+    let losses: Vec<Option<f64>> = (0..ledger.len()).map(|i| ledger.loss(i, LossSummary::Last)).collect();
+    let mut seen: Vec<f64> = losses.iter().flatten().copied().collect();
+    seen.sort_by(f64::total_cmp);
+    let median = seen.get(seen.len() / 2).copied();
+    let evidence = Evidence { losses: median.map(|median| (losses, median)), ..Evidence::default() };
+    let words = vec![format!("{} was trained on the labels and judged them meanwhile.", summary.name)];
+    let account = Account {
+        recipe,
+        material,
+        place: folder.place(),
+        audit: &summary.ranked,
+        estimate: summary.estimate.as_ref(),
+        tree: trained.trainer.tree(),
+        evidence,
+        method: summary.name.clone(),
+        judging: Judging {
+            words,
+            seconds: Some(summary.seconds),
+            exponent: summary.estimate.as_ref().map(|estimate| estimate.exponent),
+            ..Judging::default()
+        },
+        notes: Vec::new(),
+        measures: summary.audit,
+        seconds: begun.elapsed().as_secs_f64(),
+        started: folder.started,
+        settings: folder.settings()?,
+    };
+    let page = folder.file("report.html");
+    if page.exists() {
+        write(&folder.file(TRAINING_PAGE), &std::fs::read(&page)?)?;
+    }
+    write_account(&account, folder, Some(summary.seconds))
+}
+
+/// Writes the files of an audit, and gives the words for people.
+fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option<f64>) -> Result<String> {
+    let origin = |index| account.material.train.items().origin(index);
+    let (audit, classes) = (account.audit, account.classes());
+    let cut_off = audit.cut_off();
+    let more = |finding: &Finding| {
+        let numbers = account.evidence.numbers(finding, account.estimate);
+        let text = |value: Option<String>| value.unwrap_or_default();
+        let reasons = match finding.flag {
+            true => account.evidence.reasons(finding, classes, account.estimate, cut_off).join("; "),
+            false => String::new(),
+        };
+        vec![
+            text(numbers.predicted.map(|(class, _)| classes[class as usize].clone())),
+            text(numbers.predicted.map(|(_, p)| p.to_string())),
+            text(numbers.given.map(|p| p.to_string())),
+            text(numbers.near.map(|near| near[0].to_string())),
+            text(numbers.near.map(|near| near[1].to_string())),
+            text(numbers.near.map(|near| near[2].to_string())),
+            text(numbers.confusion.map(|share| format!("{share:.6}"))),
+            text(numbers.loss.map(|(loss, _)| loss.to_string())),
+            text(numbers.copies.map(|set| set.to_string())),
+            text(account.evidence.outliers.as_ref().map(|_| numbers.is_outlier.to_string())),
+            reasons,
+        ]
+    };
+    audit.save_csv_with(folder.file("audit.csv"), origin, Cells::Guarded, (&MORE_COLUMNS, &more))?;
+    audit.save_corrected(folder.file("corrected.csv"), origin)?;
+    page::report(account)?.write_html(&folder.file("report.html"))?;
+    let object = figures::object(account, seconds_training)?;
+    let text = serde_json::to_string_pretty(&object)?;
+    write(&folder.file(AUDIT.results), format!("{text}\n").as_bytes())?;
+    Ok(words::describe(account))
+}
+
+/// Columns of `audit.csv` that an audit adds: the evidence.
+const MORE_COLUMNS: [&str; 11] = [
+    "predicted",
+    "predicted_probability",
+    "given_probability",
+    "neighbours",
+    "neighbours_given",
+    "neighbours_suggested",
+    "confusion_share",
+    "loss",
+    "near_copies",
+    "outlier",
+    "reasons",
+];

@@ -1,21 +1,26 @@
 //! What people see at the end of an audit.
 
-use crate::Done;
+use super::account::Account;
+use super::evidence::percent;
 
 /// Rows of each table.
 const SHOWN: usize = 5;
 
 /// A short summary: how many labels are wrong, in which classes, and what they should probably be.
-pub fn describe(done: &Done) -> String {
-    let Done { material, summary, trained, .. } = done;
-    let classes = material.train.classes();
+pub fn describe(account: &Account) -> String {
+    let classes = account.classes();
     let mut text = String::new();
     let mut line = |words: String| {
         text.push_str(&words);
         text.push('\n');
     };
-    line(format!("{} of {} labels are flagged", summary.flagged, summary.samples));
-    if let Some(estimate) = &summary.estimate {
+    let samples = account.audit.findings().len();
+    if let Some(why) = account.cannot_judge() {
+        line(format!("the labels cannot be judged: {why}"));
+    } else {
+        line(format!("{} of {samples} labels look wrong", account.audit.flagged()));
+    }
+    if let Some(estimate) = account.judged() {
         let [low, high] = estimate.interval;
         line(format!(
             "estimated share of wrong labels: {} ({} to {})",
@@ -23,6 +28,14 @@ pub fn describe(done: &Done) -> String {
             percent(low),
             percent(high)
         ));
+        let correction = account.audit.correction(estimate.rate);
+        if let Some(precision) = correction.expected_precision {
+            line(format!(
+                "corrected.csv changes {} labels; {} of the changes are expected to be right",
+                correction.changed,
+                percent(precision)
+            ));
+        }
         let mut worst: Vec<usize> = (0..classes.len()).filter(|&c| estimate.given_counts[c] > 0).collect();
         worst.sort_by(|&a, &b| estimate.wrong_by_given[b].total_cmp(&estimate.wrong_by_given[a]));
         line(format!("\n{:<28}{:>8}{:>12}", "labelled", "samples", "wrong"));
@@ -35,14 +48,15 @@ pub fn describe(done: &Done) -> String {
             line(format!("\n{:<28}{:<28}{:>8}{:>10}", "probably", "labelled", "samples", "distance"));
         }
         for (true_class, given, count) in confusions.into_iter().take(SHOWN) {
-            let tree = trained.trainer.tree();
-            let distance = tree.map_or("-".into(), |tree| tree.distance(given, true_class).to_string());
+            let distance =
+                account.tree.map_or("-".into(), |tree| tree.distance(given, true_class).to_string());
             let (probably, labelled) = (shorten(&classes[true_class]), shorten(&classes[given]));
             line(format!("{probably:<28}{labelled:<28}{count:>8.0}{distance:>10}"));
         }
         line(String::new());
     }
-    if let Some(measures) = &summary.audit {
+    account.notes.iter().for_each(|note| line(format!("note: {note}")));
+    if let Some(measures) = &account.measures {
         let known = [
             ("share of wrong labels", measures.noise_true),
             ("average precision", measures.average_precision),
@@ -69,10 +83,6 @@ pub fn check(most: f64, rate: f64, high: f64) -> String {
     } else {
         format!("check: not above {most_in_words}\n")
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 /// A name that fits into its column, without control characters.

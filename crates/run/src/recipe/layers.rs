@@ -1,9 +1,9 @@
 //! What people write, layer over layer, checked as it comes.
 
-use super::DEFAULT_DATA;
 use super::data::DataSettings;
 use super::keys::{self, Key, join};
 use super::value::{Expected, describe};
+use super::{DEFAULT_DATA, Judge};
 use negscale_audit::VerdictSettings;
 use negscale_audit::gmm::GmmSettings;
 use negscale_data::NoiseSpec;
@@ -22,6 +22,29 @@ enum Rank {
     Set,
     Flag,
 }
+
+/// Settings that any audit can use, whoever judges.
+const NOT_OF_TRAINING: &[&str] = &[
+    "data",
+    "data_dir",
+    "labels",
+    "header",
+    "label_column",
+    "truth_column",
+    "array",
+    "feature_columns",
+    "ignore_columns",
+    "id_column",
+    "test",
+    "test_labels",
+    "class_names",
+    "samples",
+    "noise",
+    "noise_seed",
+    "tree",
+    "seed",
+    "threads",
+];
 
 /// A value and where it was written.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +78,18 @@ impl Layers {
     /// Defaults only.
     pub fn new() -> Self {
         Self { keys: keys::keys(), layers: Vec::new() }
+    }
+
+    /// Whether these settings say who judges the labels of an audit: by name, or because they choose something of a training.
+    pub fn choose_judge(&self) -> Option<Judge> {
+        let keys = || self.layers.iter().flat_map(|(_, entries)| entries.keys());
+        let is_training =
+            |key: &&String| !key.starts_with("audit.") && !NOT_OF_TRAINING.contains(&key.as_str());
+        if keys().any(|key| key == "audit.judge") {
+            None
+        } else {
+            keys().find(is_training).map(|_| Judge::Training)
+        }
     }
 
     /// With a recipe file over the files before.

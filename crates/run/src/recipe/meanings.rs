@@ -197,6 +197,12 @@ pub(super) const NEGSCALE: &[(&str, &str)] = &[
 /// `[audit]`.
 pub(super) const AUDIT: &[Row] = &[
     (
+        "judge",
+        Text,
+        "training",
+        "who judges the labels of an audit: training (the host), or cross-fit (small models that never see the label they judge; features only)",
+    ),
+    (
         "flag_below",
         Number,
         "",

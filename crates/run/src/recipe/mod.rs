@@ -77,6 +77,18 @@ pub struct Recipe {
     pub baseline_settings: toml::Table,
     /// Clean probabilities below this are flagged as wrong labels; without it, as many labels as the estimate says are wrong.
     pub flag_below: Option<f64>,
+    /// Who judges the labels of an audit.
+    pub judge: Judge,
+}
+
+/// Who judges the labels of an audit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Judge {
+    /// The host, while it is trained.
+    #[default]
+    Training,
+    /// Small models that never see the label they judge; for features only.
+    CrossFit,
 }
 
 impl Recipe {

@@ -2,7 +2,9 @@
 
 use super::kinds::{self, Kinds};
 use super::layers::{Layers, wrong};
-use super::{DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, LARGEST_SIDE, Recipe, SMALL_SIDE};
+use super::{
+    DEFAULT_BASELINE, DEFAULT_HOST, DEFAULT_PLUGIN, DataSettings, Judge, LARGEST_SIDE, Recipe, SMALL_SIDE,
+};
 use negscale_audit::VerdictSettings;
 use negscale_audit::gmm::GmmSettings;
 use negscale_data::{Dataset, Items};
@@ -86,12 +88,20 @@ impl Layers {
             let problem = format!("it is {outside}; it must be in [0, 1]");
             return Err(wrong(self.place("audit.flag_below"), problem));
         }
+        let judge = match self.text("audit.judge") {
+            None | Some("training") => Judge::Training,
+            Some("cross-fit") => Judge::CrossFit,
+            Some(other) => {
+                let problem = format!("it is `{other}`; it must be training or cross-fit");
+                return Err(wrong(self.place("audit.judge"), problem));
+            }
+        };
         let baseline = (baseline != "none" && !is_same).then(|| baseline.to_owned());
         let baseline_settings = match &baseline {
             Some(baseline) => self.over(baseline, (hosts::card(baseline)?.settings)()),
             None => Table::new(),
         };
-        Ok(Recipe { data, train, baseline, baseline_settings, flag_below })
+        Ok(Recipe { data, train, baseline, baseline_settings, flag_below, judge })
     }
 
     /// Settings that depend on their `kind`: those of the host if it is of that kind, else the kind's own defaults; over

@@ -1,6 +1,6 @@
 //! A recipe as text that reads back as the same recipe.
 
-use super::{DataSettings, Recipe, keys};
+use super::{DataSettings, Judge, Recipe, keys};
 use negscale_data::own::Header;
 use negscale_methods::settings::table;
 use sha2::{Digest, Sha256};
@@ -47,7 +47,7 @@ impl Recipe {
     }
 
     fn values(&self) -> Table {
-        let Recipe { data, train, baseline, baseline_settings, flag_below } = self;
+        let Recipe { data, train, baseline, baseline_settings, flag_below, judge } = self;
         let mut all = of_data(data);
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
         put("host", train.host.clone().into());
@@ -74,6 +74,9 @@ impl Recipe {
         put("schedule", table(&train.schedule).into());
         put("negscale", train.plugin_settings.clone().into());
         let mut audit = table(&train.verdict);
+        if *judge == Judge::CrossFit {
+            audit.insert("judge".into(), "cross-fit".into());
+        }
         if let Some(below) = flag_below {
             audit.insert("flag_below".into(), (*below).into());
         }

@@ -1,0 +1,186 @@
+//! Why a label is doubted, in words and numbers.
+
+use negscale::Taxonomy;
+use negscale::taxonomy::{Relation, Thresholds};
+use negscale_audit::neighbours::{Copies, Outliers};
+use negscale_audit::{Finding, NoiseEstimate, Predictions};
+use std::collections::BTreeMap;
+
+/// What is known of samples beside their scores. What is not known is left out.
+#[derive(Default)]
+pub struct Evidence<'a> {
+    /// What models say of true classes.
+    pub predictions: Option<&'a Predictions>,
+    /// Classes of the nearest neighbours of some samples, by sample.
+    pub near: BTreeMap<usize, Vec<u32>>,
+    /// Near-copies.
+    pub copies: Option<Copies>,
+    /// Samples far from all others.
+    pub outliers: Option<Outliers>,
+    /// The last loss of each sample, and the median of all.
+    pub losses: Option<(Vec<Option<f64>>, f64)>,
+}
+
+/// The numbers behind one label's reasons.
+#[derive(Default)]
+pub struct Numbers {
+    /// Likeliest class by the models, and its probability.
+    pub predicted: Option<(u32, f32)>,
+    /// The models' probability of the given class.
+    pub given: Option<f32>,
+    /// Neighbours: all, labelled as given, labelled as suggested.
+    pub near: Option<[usize; 3]>,
+    /// Which share of the labels of the given class is probably the suggested one.
+    pub confusion: Option<f64>,
+    /// The last loss and the median of all.
+    pub loss: Option<(f64, f64)>,
+    /// Its set of near-copies.
+    pub copies: Option<u32>,
+    /// Whether it is far from all others.
+    pub is_outlier: bool,
+}
+
+impl Evidence<'_> {
+    /// The numbers on one label.
+    pub fn numbers(&self, finding: &Finding, estimate: Option<&NoiseEstimate>) -> Numbers {
+        let (sample, verdict) = (finding.index, &finding.verdict);
+        let count = |near: &Vec<u32>, class| near.iter().filter(|&&other| other == class).count();
+        Numbers {
+            predicted: self.predictions.map(|p| p.likeliest(sample)).map(|e| (e.class, e.probability)),
+            given: self.predictions.map(|p| p.probability(sample, verdict.given)),
+            near: self
+                .near
+                .get(&sample)
+                .map(|near| [near.len(), count(near, verdict.given), count(near, verdict.suggested)]),
+            confusion: estimate.filter(|_| verdict.given != verdict.suggested).map(|estimate| {
+                let classes = estimate.given_counts.len();
+                let cell = estimate.joint[verdict.given as usize * classes + verdict.suggested as usize];
+                cell / estimate.given_counts[verdict.given as usize].max(1) as f64
+            }),
+            loss: self.losses.as_ref().and_then(|(losses, median)| Some((losses[sample]?, *median))),
+            copies: self.copies.as_ref().and_then(|copies| copies.set_of(sample)),
+            is_outlier: self.outliers.as_ref().is_some_and(|outliers| outliers.is_outlier(sample)),
+        }
+    }
+
+    /// Why a flagged label is doubted, most telling first.
+    pub fn reasons(
+        &self,
+        finding: &Finding,
+        names: &[String],
+        estimate: Option<&NoiseEstimate>,
+        cut_off: Option<f64>,
+    ) -> Vec<String> {
+        let numbers = self.numbers(finding, estimate);
+        let verdict = &finding.verdict;
+        let name = |class: u32| names[class as usize].as_str();
+        let (given, suggested) = (name(verdict.given), name(verdict.suggested));
+        let mut reasons = Vec::new();
+        if let (Some((class, probability)), Some(own)) = (numbers.predicted, numbers.given) {
+            reasons.push(format!(
+                "models give {} {}, {given} {}",
+                name(class),
+                percent(probability.into()),
+                percent(own.into())
+            ));
+        }
+        if let Some([all, as_given, as_suggested]) = numbers.near {
+            reasons.push(format!(
+                "of its {all} nearest neighbours {as_suggested} are labelled {suggested}, {as_given} {given}"
+            ));
+        }
+        if let Some(share) = numbers.confusion {
+            reasons.push(format!("{} of the labels {given} are probably {suggested}", percent(share)));
+        }
+        if let Some((loss, median)) = numbers.loss {
+            reasons.push(format!("its loss is {loss:.2}, half of all are below {median:.2}"));
+        }
+        if let Some(distance) = finding.tree_distance.filter(|distance| *distance > 0) {
+            let relation = match Thresholds::default().relation(distance) {
+                Relation::Related => "related",
+                Relation::Unrelated => "unrelated",
+                _ => "neither related nor unrelated",
+            };
+            reasons.push(format!("the two classes are {relation} (distance {distance} in the class tree)"));
+        }
+        if numbers.copies.is_some() {
+            reasons.push("it has near-copies in the data".into());
+        }
+        if numbers.is_outlier {
+            reasons.push("it is far from all other samples".into());
+        }
+        if let Some(cut_off) = cut_off {
+            reasons.push(format!("score {:.3}; labels are flagged from {cut_off:.3} on", verdict.score));
+        }
+        reasons
+    }
+}
+
+/// How often wrong labels name related, neutral and unrelated classes: the share, and what chance would give.
+pub struct RelationShares {
+    /// Estimated number of wrong labels.
+    pub wrong: f64,
+    /// Related, neutral, unrelated: share of wrong labels, and of those that would be drawn evenly from the other classes.
+    pub shares: [(f64, f64); 3],
+    /// Of pairs of samples that given labels call related, the share that is; and the same for unrelated.
+    pub precision: [Option<f64>; 2],
+}
+
+/// From beliefs alone: what the estimate says about wrong labels and the class tree.
+pub fn relations(estimate: &NoiseEstimate, tree: &Taxonomy) -> RelationShares {
+    let classes = estimate.given_counts.len();
+    let kind = |a: usize, b: usize| match tree.relation(a, b, Thresholds::default()) {
+        Relation::Related | Relation::Same => 0,
+        Relation::Neutral => 1,
+        Relation::Unrelated => 2,
+    };
+    let (mut found, mut chance, mut wrong) = ([0.0; 3], [0.0; 3], 0.0);
+    for given in 0..classes {
+        for y in (0..classes).filter(|&y| y != given) {
+            let kind = kind(given, y);
+            found[kind] += estimate.joint[given * classes + y];
+            wrong += estimate.joint[given * classes + y];
+            chance[kind] += estimate.true_counts[y] / (classes - 1).max(1) as f64;
+        }
+    }
+    let all: f64 = chance.iter().sum();
+    let share = |k: usize| {
+        (if wrong > 0.0 { found[k] / wrong } else { 0.0 }, if all > 0.0 { chance[k] / all } else { 0.0 })
+    };
+    RelationShares { wrong, shares: [share(0), share(1), share(2)], precision: precision(estimate, kind) }
+}
+
+/// $\sum_{ab} n_a n_b \sum_{yz} R_{ay} R_{bz}$ over pairs of given classes and of true ones of the same kind, by all pairs of given ones.
+fn precision(estimate: &NoiseEstimate, kind: impl Fn(usize, usize) -> usize) -> [Option<f64>; 2] {
+    let classes = estimate.given_counts.len();
+    // Cubic in the classes.
+    if classes > 300 {
+        return [None, None];
+    }
+    let counts = &estimate.joint;
+    let of = |wanted: usize| {
+        let is = |a: usize, b: usize| a != b && kind(a, b) == wanted;
+        // How many of each true class are related so to the samples given as b.
+        let mut right = vec![0.0; classes * classes];
+        for b in 0..classes {
+            for y in 0..classes {
+                right[b * classes + y] =
+                    (0..classes).filter(|&z| is(y, z)).map(|z| counts[b * classes + z]).sum();
+            }
+        }
+        let (mut held, mut all) = (0.0, 0.0);
+        for a in 0..classes {
+            for b in (0..classes).filter(|&b| is(a, b)) {
+                all += (estimate.given_counts[a] * estimate.given_counts[b]) as f64;
+                held += (0..classes).map(|y| counts[a * classes + y] * right[b * classes + y]).sum::<f64>();
+            }
+        }
+        (all > 0.0).then(|| held / all)
+    };
+    [of(0), of(2)]
+}
+
+/// A share for people.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}

@@ -1,0 +1,192 @@
+//! The audit's report page, from what was found.
+
+use super::account::Account;
+use super::evidence::relations;
+use crate::folder::{hardware, version};
+use crate::products::thumbnail;
+use crate::{Result, clock};
+use negscale_audit::Finding;
+use negscale_report::{
+    AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Figure, Member, NextStep,
+    Outlier, RelationShare, Relations, Separation, SummaryRow, WorstLabel,
+};
+
+/// How many labels are shown one by one.
+const SHOWN: usize = 100;
+/// Classes of which the matrix is drawn.
+const DRAWN: usize = 30;
+
+/// The page.
+pub fn report(account: &Account) -> Result<AuditReport> {
+    let (audit, train) = (account.audit, &account.material.train);
+    let classes = account.classes();
+    let cut_off = audit.cut_off();
+    let mut flagged = vec![0usize; classes.len()];
+    let flags = || audit.findings().iter().filter(|finding| finding.flag);
+    flags().for_each(|finding| flagged[finding.verdict.given as usize] += 1);
+    let judged = account.judged();
+    let file = |name: &str| account.place.join(name).display().to_string();
+    let correction = audit.correction(judged.map_or(0.0, |estimate| estimate.rate));
+    let samples = audit.findings().len();
+    let origin = |index| train.items().origin(index);
+    let mut report = AuditReport {
+        title: format!("Audit of {}", train.name()),
+        when: clock::date(account.started),
+        samples,
+        flagged: audit.flagged(),
+        estimate: judged.map(|estimate| Estimate { rate: estimate.rate, interval: estimate.interval }),
+        cannot_judge: account.cannot_judge().map(str::to_owned),
+        notes: account.notes.clone(),
+        class_names: classes.to_vec(),
+        flag_rule: cut_off.map_or(String::new(), |cut_off| {
+            format!(
+                "As many labels are flagged as are estimated to be wrong, the most suspicious ones: those with a score of {cut_off:.3} or more. \
+                 The score knows how often each class is given for another, so one threshold serves all classes."
+            )
+        }),
+        worst: flags().take(SHOWN).map(|finding| worst(account, finding)).collect(),
+        settings: account.settings.clone(),
+        command: format!("negscale audit {}", file("settings.toml")),
+        judging: Some(account.judging.clone()),
+        hardware: hardware(),
+        version: version(),
+        ..AuditReport::default()
+    };
+    if let Some(estimate) = judged {
+        report.classes = (0..classes.len())
+            .map(|class| ClassRow {
+                class,
+                labels: estimate.given_counts[class],
+                flagged: flagged[class],
+                share: estimate.wrong_by_given[class],
+                threshold: cut_off,
+                why: String::new(),
+            })
+            .collect();
+        let confusion = |(y, g, count): (usize, usize, f64)| ConfusionRow {
+            given: g,
+            probably: y,
+            count: count.round() as usize,
+            share: count / estimate.given_counts[g].max(1) as f64,
+            tree_distance: account.tree.map(|tree| tree.distance(g, y)),
+        };
+        report.confusions =
+            estimate.confusions().into_iter().map(confusion).filter(|row| row.count > 0).collect();
+        if classes.len() <= DRAWN {
+            let mut counts = vec![0; classes.len() * classes.len()];
+            for finding in audit.findings() {
+                let (given, suggested) = (finding.verdict.given as usize, finding.verdict.suggested as usize);
+                let column = if finding.flag { suggested } else { given };
+                counts[given * classes.len() + column] += 1;
+            }
+            report.matrix = Some(CountMatrix::checked(classes.len(), counts)?);
+        }
+        report.relations = account.tree.map(|tree| {
+            let found = relations(estimate, tree);
+            let part = |k: usize| RelationShare { share: found.shares[k].0, chance: found.shares[k].1 };
+            Relations {
+                labels: found.wrong.round() as usize,
+                related: part(0),
+                neutral: Some(part(1)).filter(|neutral| neutral.chance > 0.0),
+                unrelated: part(2),
+                words: None,
+                related_precision: found.precision[0],
+                unrelated_precision: found.precision[1],
+            }
+        });
+        report.correction = Some(Correction {
+            file: file("corrected.csv"),
+            changed: correction.changed,
+            expected_precision: correction.expected_precision,
+            right_before: Some(correction.right[0] * samples as f64),
+            right_after: Some(correction.right[1] * samples as f64),
+        });
+        report.next = next_steps(account, &file);
+        let scores = audit.findings().iter().map(|f| (f.index, f.verdict.score as f32, f.verdict.given));
+        report.scores = Some(match train.truth() {
+            None => Separation::Unknown(scores.map(|(_, score, _)| score).collect()),
+            Some(truth) => {
+                let (right, wrong): (Vec<_>, Vec<_>) =
+                    scores.partition(|(index, _, given)| truth[*index] == *given);
+                let only =
+                    |part: Vec<(usize, f32, u32)>| part.into_iter().map(|(_, score, _)| score).collect();
+                Separation::Known { right: only(right), wrong: only(wrong) }
+            }
+        });
+    }
+    let member = |index: usize| Member {
+        index,
+        path: origin(index),
+        label: train.given()[index] as usize,
+        split: String::new(),
+        thumbnail: None,
+    };
+    if let Some(copies) = &account.evidence.copies {
+        report.duplicates = copies
+            .sets()
+            .iter()
+            .map(|set| set.rows.iter().map(|&row| member(row as usize)).collect())
+            .collect();
+    }
+    if let Some(outliers) = &account.evidence.outliers {
+        let mut found = outliers.flagged();
+        found.sort_by(|&a, &b| outliers.scores()[b as usize].total_cmp(&outliers.scores()[a as usize]));
+        report.outliers = found
+            .into_iter()
+            .map(|row| Outlier {
+                index: row as usize,
+                path: origin(row as usize),
+                label: train.given()[row as usize] as usize,
+                score: f64::from(outliers.scores()[row as usize]),
+                thumbnail: None,
+            })
+            .collect();
+    }
+    if let Some(measures) = &account.measures {
+        let rows = [
+            ("Share of wrong labels", measures.noise_true, "by the known truth"),
+            ("Average precision", measures.average_precision, "of the ranking in audit.csv"),
+            ("Flags that are correct", measures.flag_precision, "precision of the flags"),
+            ("Wrong labels that are flagged", measures.flag_recall, "recall of the flags"),
+            ("True class suggested", measures.suggestion_accuracy, "among wrong labels"),
+        ];
+        report.measures = rows
+            .into_iter()
+            .filter_map(|(label, value, note)| Some(SummaryRow::new(label, Figure::Fraction(value?), note)))
+            .collect();
+        report.ranking = train.truth().and_then(|truth| crate::summary::ranking(audit, truth));
+    }
+    Ok(report)
+}
+
+fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep> {
+    let data = &account.recipe.data.data;
+    let step = |words: &str, command: String| NextStep { words: words.into(), command };
+    vec![
+        step("Look at the flagged labels, worst first, with the reasons for each.", file("audit.csv")),
+        step(
+            "Train on the corrected labels.",
+            format!("negscale train --data {data} --labels {}", file("corrected.csv")),
+        ),
+        step(
+            "Make it a check of your pipeline.",
+            format!("negscale audit {data} --check {:.2}", account.judged().map_or(0.05, |e| e.interval[1])),
+        ),
+    ]
+}
+
+fn worst(account: &Account, finding: &Finding) -> WorstLabel {
+    let (train, index) = (&account.material.train, finding.index);
+    WorstLabel {
+        index,
+        path: train.items().origin(index),
+        given: finding.verdict.given as usize,
+        suggested: finding.verdict.suggested as usize,
+        score: finding.verdict.score,
+        suggested_probability: finding.verdict.suggested_probability.into(),
+        reasons: account.evidence.reasons(finding, account.classes(), account.estimate, None),
+        truth: train.truth().map(|truth| truth[index] as usize),
+        thumbnail: thumbnail(train, index),
+        values: Vec::new(),
+    }
+}

@@ -1,0 +1,297 @@
+//! An audit without training: of features by models that are fitted to others, or of predictions that somebody has made.
+
+use super::account::Account;
+use super::evidence::Evidence;
+use super::{AUDIT, write_account};
+use crate::folder::{self, RunFolder};
+use crate::recipe::Recipe;
+use crate::training::read_results;
+use crate::{Error, Finished, Material, Result, RunOptions, Stop, Watch};
+use anyhow::Context;
+use negscale::Taxonomy;
+use negscale::taxonomy::class_means;
+use negscale_audit::crossfit::{CrossFit, CrossFitSettings, Rows, cross_fit};
+use negscale_audit::neighbours::{
+    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, nearest, nearest_in, outliers,
+};
+use negscale_audit::{NoiseModel, Predictions, Ranking};
+use negscale_data::own::predictions::{self, Expected};
+use negscale_data::{Dataset, Items, Splits};
+use negscale_methods::trainer::Tree;
+use negscale_nets::model::Preparation;
+use negscale_report::{Expert, Judging};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Up to this many rows, near-copies and outliers are looked for without being asked to.
+const NEAR_UP_TO: usize = 20_000;
+/// Neighbours that are counted as evidence.
+const NEAR: usize = 10;
+/// Flagged labels whose neighbours are counted.
+const WITH_NEIGHBOURS: usize = 2_000;
+/// Files that a finished audit of this kind has.
+const PRODUCTS: [&str; 3] = ["audit.csv", "corrected.csv", "report.html"];
+
+/// What an audit without training is told beside its recipe.
+#[derive(Debug, Clone, Default)]
+pub struct AuditOptions {
+    /// Predictions that were made before: a file of N x C probabilities. Then nothing is fitted to the items.
+    pub pred_probs: Option<PathBuf>,
+    /// Look for near-copies and outliers, however many rows there are.
+    pub neighbours: bool,
+}
+
+/// What was judged.
+enum Judged {
+    Fit(Box<CrossFit>),
+    Given(Box<NoiseModel>),
+}
+
+/// Audits features, or given predictions.
+pub(super) fn audit(
+    recipe: Recipe,
+    splits: Splits,
+    out: Option<PathBuf>,
+    (options, more): (RunOptions, &AuditOptions),
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<Finished> {
+    let begun = Instant::now();
+    let place = out.unwrap_or_else(|| folder::default_place(&recipe));
+    let mut inputs = recipe.data.own_files();
+    inputs.extend(more.pred_probs.clone());
+    folder::keep_apart(&place, &inputs)?;
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
+    pool.context("cannot start threads")?.install(|| {
+        let mut material = Material::prepare(&recipe, splits, preparation)?;
+        let given = match &more.pred_probs {
+            Some(path) => {
+                let (predictions, hash) = given_predictions(path, &material.train)?;
+                material.fingerprint = format!("{}\n{hash}", material.fingerprint);
+                Some(predictions)
+            }
+            None => None,
+        };
+        let folder = RunFolder::open(AUDIT.name, &place, &recipe, &material, options.fresh)?;
+        watch.open(&recipe, None, &material, &folder);
+        let words = match folder.finished(AUDIT.results, &PRODUCTS)? {
+            Some(words) => {
+                watch.complete(recipe.train.epochs);
+                words
+            }
+            None => {
+                let words = judge(&recipe, &material, &folder, given, more, watch, stop, begun)?;
+                folder.finish(&words)?;
+                words
+            }
+        };
+        Ok(Finished { results: read_results(&place, &AUDIT)?, words, place })
+    })
+}
+
+#[allow(clippy::too_many_arguments)]
+fn judge(
+    recipe: &Recipe,
+    material: &Material,
+    folder: &RunFolder,
+    given: Option<Predictions>,
+    more: &AuditOptions,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+    begun: Instant,
+) -> Result<String> {
+    let train = &material.train;
+    let features = features(train)?;
+    let judged = match given {
+        Some(predictions) => Judged::Given(Box::new(NoiseModel::fit(&predictions))),
+        None => {
+            let (values, dim) = features.as_ref().context("only features can be judged without training")?;
+            Judged::Fit(Box::new(fit(recipe, train, values, *dim, watch, stop)?))
+        }
+    };
+    watch.clear();
+    let ranking = match &judged {
+        Judged::Fit(fit) => fit.ranking(train.classes())?,
+        Judged::Given(model) => Ranking::by(model, train.classes())?,
+    };
+    stop.check()?;
+    let tree = tree(recipe, train, features.as_ref())?;
+    let mut ranking = ranking;
+    if let Some(tree) = &tree {
+        ranking.audit = ranking.audit.with_distances(|given, suggested| tree.distance(given, suggested));
+    }
+    let mut evidence = Evidence {
+        predictions: Some(match &judged {
+            Judged::Fit(fit) => fit.model.beliefs(),
+            Judged::Given(model) => model.beliefs(),
+        }),
+        ..Evidence::default()
+    };
+    let mut notes = Vec::new();
+    if let Some((values, dim)) = &features {
+        look_around(&mut evidence, values, *dim, &ranking, train, more, &mut notes)?;
+    }
+    stop.check()?;
+    let (method, judging) = describe(&judged, begun);
+    let measures = train.truth().map(|truth| ranking.audit.measure(truth)).transpose()?;
+    let account = Account {
+        recipe,
+        material,
+        place: folder.place(),
+        audit: &ranking.audit,
+        estimate: Some(&ranking.estimate),
+        tree: tree.as_ref(),
+        evidence,
+        method,
+        judging,
+        notes,
+        measures,
+        seconds: begun.elapsed().as_secs_f64(),
+        started: folder.started,
+        settings: folder.settings()?,
+    };
+    write_account(&account, folder, None)
+}
+
+/// Predictions from a file, and the hash of that file.
+fn given_predictions(path: &Path, train: &Dataset) -> Result<(Predictions, String)> {
+    let ids: Option<Vec<String>> = (0..train.len()).map(|index| train.items().origin(index)).collect();
+    let expected = Expected { rows: Some(train.len()), classes: Some(train.classes()), ids: ids.as_deref() };
+    let read = predictions::read(path, expected)?;
+    let hash = Sha256::digest(bytes_of(&read.values));
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((Predictions::new(&read.values, train.given(), train.classes().len())?, hash))
+}
+
+fn bytes_of(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// All rows of features, and their length.
+fn features(train: &Dataset) -> Result<Option<(Vec<f32>, usize)>> {
+    let Items::Features(store) = train.items() else { return Ok(None) };
+    let dim = store.dim();
+    let mut values = vec![0.0; store.len() * dim];
+    for (index, row) in values.chunks_exact_mut(dim.max(1)).enumerate() {
+        store.read(index, row)?;
+    }
+    Ok(Some((values, dim)))
+}
+
+fn fit(
+    recipe: &Recipe,
+    train: &Dataset,
+    values: &[f32],
+    dim: usize,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<CrossFit> {
+    let rows = Rows::new(values, dim)?;
+    let settings = CrossFitSettings::new(train.len(), train.classes().len(), recipe.train.seed);
+    let watch = std::sync::Mutex::new(watch);
+    let progress = |done: f64| {
+        if let Ok(mut watch) = watch.lock() {
+            watch.progress(done);
+        }
+        !stop.is_asked()
+    };
+    cross_fit(&rows, train.given(), train.classes().len(), &settings, &progress).map_err(|error| {
+        match (error, stop.check()) {
+            (negscale_audit::Error::Stopped, Err(stopped)) => stopped,
+            (error, _) => Error::from(error),
+        }
+    })
+}
+
+/// The class tree: the one that was given or fits the names, or one learnt from the means of classes.
+fn tree(recipe: &Recipe, train: &Dataset, features: Option<&(Vec<f32>, usize)>) -> Result<Option<Taxonomy>> {
+    Ok(match (recipe.data.tree_for(train.classes())?, features) {
+        (Tree::Given(tree), _) => Some(tree),
+        (Tree::Learnt(settings), Some((values, dim))) if train.classes().len() > 2 && *dim > 0 => {
+            let labels: Vec<usize> = train.given().iter().map(|&label| label as usize).collect();
+            let means = class_means(train.classes(), values, *dim, &labels);
+            means.and_then(|means| Taxonomy::learnt(train.classes(), &means, &settings)).ok()
+        }
+        _ => None,
+    })
+}
+
+/// Neighbours of flagged rows, near-copies and outliers.
+fn look_around(
+    evidence: &mut Evidence,
+    values: &[f32],
+    dim: usize,
+    ranking: &Ranking,
+    train: &Dataset,
+    more: &AuditOptions,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    let rows = Rows::new(values, dim)?;
+    let flagged: Vec<usize> =
+        ranking.audit.findings().iter().filter(|f| f.flag).take(WITH_NEIGHBOURS).map(|f| f.index).collect();
+    let labels = |near: &Neighbours, row: usize, own: usize| -> Vec<u32> {
+        let others = near.indices(row).iter().filter(|&&other| other as usize != own);
+        others.take(NEAR).map(|&other| train.given()[other as usize]).collect()
+    };
+    if more.neighbours || rows.len() <= NEAR_UP_TO {
+        if rows.len() < 3 {
+            return Ok(());
+        }
+        let near = nearest(&rows, &NeighbourSettings { count: NEAR, ..NeighbourSettings::default() })?;
+        evidence.near = flagged.iter().map(|&row| (row, labels(&near, row, row))).collect();
+        evidence.copies = Some(copies(&rows, &near, &CopySettings::default())?);
+        evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
+    } else {
+        let chosen: Vec<f32> =
+            flagged.iter().flat_map(|&row| &values[row * dim..(row + 1) * dim]).copied().collect();
+        // One more: a row is its own nearest.
+        let settings = NeighbourSettings { count: NEAR + 1, ..NeighbourSettings::default() };
+        if !flagged.is_empty() {
+            let near = nearest_in(&Rows::new(&chosen, dim)?, &rows, &settings)?;
+            evidence.near =
+                flagged.iter().enumerate().map(|(at, &row)| (row, labels(&near, at, row))).collect();
+        }
+        notes.push(format!(
+            "near-copies and outliers were not looked for among {} rows; --neighbours looks for them",
+            rows.len()
+        ));
+    }
+    Ok(())
+}
+
+fn describe(judged: &Judged, begun: Instant) -> (String, Judging) {
+    let seconds = Some(begun.elapsed().as_secs_f64());
+    match judged {
+        Judged::Fit(fit) => {
+            let names = ["networks", "Gaussians", "nearest neighbours"];
+            let notes = [
+                "one hidden layer, trained on the other folds",
+                "one covariance for all classes, fitted to the other folds",
+                "votes of the other rows",
+            ];
+            let experts = fit
+                .weights
+                .iter()
+                .zip(names.into_iter().zip(notes))
+                .map(|(&weight, (name, note))| Expert { name: name.into(), weight, note: note.into() });
+            let words = vec![
+                "Every label was judged by models that did not see it (cross-fitting), pooled with weights that make held-out labels likeliest."
+                    .to_owned(),
+            ];
+            let exponent = Some(f64::from(fit.model.exponent()));
+            ("cross-fit".into(), Judging { words, experts: experts.collect(), exponent, seconds })
+        }
+        Judged::Given(model) => {
+            let meaning = match model.meaning() {
+                negscale_audit::Meaning::GivenLabels => "given labels, wrong ones included",
+                negscale_audit::Meaning::TrueLabels => "true labels: they resist the noise",
+            };
+            let words =
+                vec![format!("The predictions came with the data; they are taken for those of {meaning}.")];
+            let exponent = Some(f64::from(model.exponent()));
+            ("given predictions".into(), Judging { words, experts: Vec::new(), exponent, seconds })
+        }
+    }
+}
