@@ -5,7 +5,7 @@ use negscale::PairCoverage;
 use negscale_methods::trainer::{Progress, Trainer};
 use negscale_records::EpochRecord;
 use negscale_run::folder::RunFolder;
-use negscale_run::recipe::Recipe;
+use negscale_run::recipe::{Judge, Recipe};
 use negscale_run::{Material, Result, Watch, clock, name};
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -96,16 +96,14 @@ impl Watch for Screen {
         material: &Material,
         folder: &RunFolder,
     ) {
-        let train = &recipe.train;
-        self.line(&format!(
-            "{} on {}: {} samples, {} classes, {} for {} epochs",
-            name(recipe, coverage),
-            material.train.name(),
-            material.train.len(),
-            material.train.classes().len(),
-            train.net,
-            train.epochs
-        ));
+        let (train, data) = (&recipe.train, &material.train);
+        let size = format!("{}: {} samples, {} classes", data.name(), data.len(), data.classes().len());
+        self.line(&match recipe.judge {
+            Judge::CrossFit => size,
+            Judge::Training => {
+                format!("{} on {size}, {} for {} epochs", name(recipe, coverage), train.net, train.epochs)
+            }
+        });
         if let Some(noise) = &material.noise {
             self.line(&format!("noise {noise}"));
         } else if let Some(rate) = material.noise_rate() {
