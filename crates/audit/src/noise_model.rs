@@ -8,7 +8,7 @@
 //! **$T$ from anchors.** Predictions alone cannot tell noise from overlap: a model that predicts given labels well explains them with
 //! $T = I$. What can tell is the surest samples of each class. Those that look most like class $c$ are of class $c$, so their given labels are
 //! draws from row $c$ of $T$: clean labels of overlapping classes agree there, noisy ones do not. Row $c$ is the share of given labels among the
-//! tenth of class $c$ with the largest $p_i(c)$, plus [`PRIOR`] labels as they are on average over all classes.
+//! fifth of class $c$ with the largest $p_i(c)$, plus [`PRIOR`] labels as they are on average over all classes.
 //!
 //! **What predictions are.** A model trained on the given labels predicts $p_i(g) = \sum_y q_i(y) T_{y g}$, and $q_i$ is what explains it:
 //! expectation and maximisation on $\sum_g p_i(g) \log \sum_y q(y) T_{yg}$. A model trained to resist noise predicts $q_i$ itself.
@@ -141,7 +141,7 @@ impl Transition {
             total
         });
         let spread = 1.0 / (classes.max(2) - 1) as f64;
-        let by_true = joint.chunks_exact(classes).enumerate().flat_map(|(class, row)| {
+        let by_true = joint.chunks_exact(classes.max(1)).enumerate().flat_map(|(class, row)| {
             let total = row.iter().sum::<f64>() + 2.0;
             row.iter()
                 .enumerate()
