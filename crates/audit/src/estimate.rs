@@ -20,7 +20,8 @@
 //! to the rate: one estimate, one number.
 //!
 //! **Nothing to judge.** Predictions that are no better than the shares of classes say nothing about labels. Then there is no rate: the gain
-//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors.
+//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors, each label by a matrix that was counted
+//! without it.
 
 use crate::Result;
 use crate::noise_model::NoiseModel;
@@ -193,7 +194,7 @@ fn cannot_judge(model: &NoiseModel, sizes: &[usize]) -> Option<String> {
     }
     let gain = |sample: usize| {
         let share = sizes[model.beliefs().given()[sample] as usize] as f64 / count as f64;
-        (model.probability_of_given(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
+        (model.probability_without_own(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
     };
     let gains: Vec<f64> = (0..count).map(gain).collect();
     let mean = gains.iter().sum::<f64>() / count as f64;

@@ -36,7 +36,7 @@ fn random_rows(count: usize, classes: usize, power: i32, chance: &mut Chance) ->
 #[test]
 fn random_predictions_judge_nothing() {
     let mut chance = Chance(1);
-    for (count, classes) in [(12, 2), (50, 3), (300, 2), (300, 10), (3000, 4), (3000, 50), (1000, 100)] {
+    for (count, classes) in [(12, 2), (50, 3), (300, 2), (300, 10), (3000, 4), (3000, 50), (1000, 100), (2000, 20)] {
         for power in [1, 8] {
             let rows = random_rows(count, classes, power, &mut chance);
             let given: Vec<u32> = (0..count).map(|_| chance.below(classes) as u32).collect();
