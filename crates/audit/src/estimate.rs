@@ -21,7 +21,7 @@
 //!
 //! **Nothing to judge.** Predictions that are no better than the shares of classes say nothing about labels. Then there is no rate: the gain
 //! in log-likelihood of the given labels over those shares must be above 0 by three standard errors, each label by a matrix that was counted
-//! without it.
+//! without it. Cross-fitting asks its first round, whose predictions have not heard of the label in any way.
 
 use crate::Result;
 use crate::noise_model::NoiseModel;
@@ -87,7 +87,7 @@ impl NoiseEstimate {
         let all: Vec<[f64; 2]> = (0..GROUPS).map(without).collect();
         let reach = [0, 1].map(|which| STUDENT * jackknife(all.iter().map(|rates| rates[which])));
         let [careful, confident] = readings;
-        let cannot_judge = cannot_judge(model, &votes.sizes);
+        let cannot_judge = cannot_judge(model);
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
@@ -183,8 +183,13 @@ fn scaled(mut joint: Vec<f64>, classes: usize, rate: f64) -> Vec<f64> {
 }
 
 /// Why predictions say nothing about labels, if they do not.
-fn cannot_judge(model: &NoiseModel, sizes: &[usize]) -> Option<String> {
+pub(crate) fn cannot_judge(model: &NoiseModel) -> Option<String> {
+    if let Some(doubt) = model.doubt() {
+        return Some(doubt.to_owned());
+    }
     let count = model.beliefs().len();
+    let mut sizes = vec![0usize; model.beliefs().classes()];
+    model.beliefs().given().iter().for_each(|&given| sizes[given as usize] += 1);
     let used = sizes.iter().filter(|size| **size > 0).count();
     if count == 0 {
         return Some("there are no labels".into());

@@ -48,6 +48,8 @@ pub struct NoiseModel {
     anchors: Vec<Vec<u32>>,
     meaning: Meaning,
     exponent: f32,
+    /// Why predictions say nothing about labels, if somebody knows.
+    doubt: Option<String>,
 }
 
 /// What predictions are probabilities of.
@@ -250,7 +252,14 @@ impl NoiseModel {
         if predictions.is_empty() || classes < 2 {
             let transition = Transition::new(classes, vec![1.0; classes * classes]);
             let anchors = vec![Vec::new(); classes];
-            return Self { beliefs: predictions.clone(), transition, anchors, meaning, exponent: 1.0 };
+            return Self {
+                beliefs: predictions.clone(),
+                transition,
+                anchors,
+                meaning,
+                exponent: 1.0,
+                doubt: None,
+            };
         }
         let sizes = given_sizes(predictions);
         let first = Transition::by_anchors(predictions, &anchors(predictions, &sizes));
@@ -264,7 +273,7 @@ impl NoiseModel {
         let anchors = anchors(&beliefs, &sizes);
         let transition = Transition::by_anchors(&beliefs, &anchors);
         let beliefs = believe(predictions, &transition, meaning);
-        Self { beliefs, transition, anchors, meaning, exponent: 1.0 }
+        Self { beliefs, transition, anchors, meaning, exponent: 1.0, doubt: None }
     }
 
     /// Fits to predictions of true labels, raised to the exponent that makes the given labels likeliest.
@@ -292,6 +301,15 @@ impl NoiseModel {
         };
         let tempered = predictions.tempered(exponent);
         Self { exponent, ..Self::with_meaning(&tempered, meaning) }
+    }
+
+    /// With a reason why predictions say nothing about labels, if there is one.
+    pub(crate) fn with_doubt(self, doubt: Option<String>) -> Self {
+        Self { doubt, ..self }
+    }
+
+    pub(crate) fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
     }
 
     /// The mean logarithm of the probabilities of the given labels.
@@ -368,13 +386,14 @@ impl NoiseModel {
     /// What each label could be instead, and how suspicious it is.
     #[must_use]
     pub fn alternatives(&self) -> Vec<Alternative> {
-        let scorer = Scorer { exponent: 1.0, ..self.scorer() };
+        let scorer = Scorer { exponent: 1.0, meaning: Meaning::TrueLabels, ..self.scorer() };
         scorer.judge(&self.beliefs)
     }
 
-    /// What judges further predictions of the same models: for predictions of true labels.
+    /// What judges further predictions of the same models.
     pub(crate) fn scorer(&self) -> Scorer {
-        Scorer { exponent: self.exponent, transition: self.transition.clone(), ranking: self.ranking() }
+        let transition = self.transition.clone();
+        Scorer { exponent: self.exponent, meaning: self.meaning, transition, ranking: self.ranking() }
     }
 }
 
@@ -382,6 +401,7 @@ impl NoiseModel {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scorer {
     pub exponent: f32,
+    pub meaning: Meaning,
     pub transition: Transition,
     pub ranking: Transition,
 }
@@ -393,7 +413,10 @@ impl Scorer {
 
     pub fn judge(&self, predictions: &Predictions) -> Vec<Alternative> {
         let tempered = (self.exponent != 1.0).then(|| predictions.tempered(self.exponent));
-        let beliefs = tempered.as_ref().unwrap_or(predictions);
+        let tempered = tempered.as_ref().unwrap_or(predictions);
+        let explained = (self.meaning == Meaning::GivenLabels)
+            .then(|| believe(tempered, &self.transition, Meaning::GivenLabels));
+        let beliefs = explained.as_ref().unwrap_or(tempered);
         let one = |sample| {
             alternative(beliefs.row(sample), beliefs.given()[sample], &self.transition, &self.ranking)
         };

@@ -1,8 +1,8 @@
 //! Consensus of several annotators, on made-up labels.
 #![allow(clippy::unwrap_used)]
 
-use negscale_audit::annotators::{Consensus, Labels, Settings};
 use negscale_audit::Error;
+use negscale_audit::annotators::{Consensus, Labels, Settings};
 use proptest::prelude::*;
 
 /// Numbers from 0 to 1 by a counter.

@@ -14,7 +14,11 @@ fn is_unjudged(what: &str, rows: &[f32], given: &[u32], classes: usize) {
         let found = Ranking::by(&model, &names).unwrap();
         let estimate = &found.estimate;
         assert!(estimate.cannot_judge.is_some(), "{what}: {estimate:?}");
-        assert_eq!((estimate.rate, estimate.interval, estimate.wrong_labels()), (0.0, [0.0, 1.0], 0), "{what}");
+        assert_eq!(
+            (estimate.rate, estimate.interval, estimate.wrong_labels()),
+            (0.0, [0.0, 1.0], 0),
+            "{what}"
+        );
         assert_eq!((found.audit.flagged(), found.audit.cut_off()), (0, None), "{what}");
         assert_eq!(found.audit.corrected(), given, "{what}");
         assert_eq!(found.audit.correction(estimate.rate).changed, 0, "{what}");
@@ -36,7 +40,9 @@ fn random_rows(count: usize, classes: usize, power: i32, chance: &mut Chance) ->
 #[test]
 fn random_predictions_judge_nothing() {
     let mut chance = Chance(1);
-    for (count, classes) in [(12, 2), (50, 3), (300, 2), (300, 10), (3000, 4), (3000, 50), (1000, 100), (2000, 20)] {
+    for (count, classes) in
+        [(12, 2), (50, 3), (300, 2), (300, 10), (3000, 4), (3000, 50), (1000, 100), (2000, 20)]
+    {
         for power in [1, 8] {
             let rows = random_rows(count, classes, power, &mut chance);
             let given: Vec<u32> = (0..count).map(|_| chance.below(classes) as u32).collect();
@@ -51,7 +57,8 @@ fn random_labels_are_judged_by_nothing() {
     let world = world(2000, 5, 4.0, &symmetric(5, 0.0), 2);
     let given: Vec<u32> = world.given.iter().map(|_| chance.below(5) as u32).collect();
     is_unjudged("even", &world.of_true, &given, 5);
-    let skewed: Vec<u32> = world.given.iter().map(|_| chance.pick(&[8.0, 1.0, 0.5, 0.3, 0.2]) as u32).collect();
+    let skewed: Vec<u32> =
+        world.given.iter().map(|_| chance.pick(&[8.0, 1.0, 0.5, 0.3, 0.2]) as u32).collect();
     is_unjudged("skewed", &world.of_true, &skewed, 5);
 }
 

@@ -20,16 +20,21 @@ fn check_shape(estimate: &NoiseEstimate) {
             assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9 && row.iter().all(|x| *x >= 0.0));
         }
     }
-    let (all, count) = (estimate.joint.iter().sum::<f64>(), estimate.given_counts.iter().sum::<usize>() as f64);
+    let (all, count) =
+        (estimate.joint.iter().sum::<f64>(), estimate.given_counts.iter().sum::<usize>() as f64);
     assert!((all - count).abs() < 1e-6 * count.max(1.0), "{all} and {count}");
     assert!((estimate.true_counts.iter().sum::<f64>() - count).abs() < 1e-6 * count.max(1.0));
     let wrong: f64 = estimate.confusions().iter().map(|(_, _, count)| count).sum();
-    assert!((wrong - estimate.rate * count).abs() < 1e-6 * count.max(1.0), "one estimate, one number: {estimate:?}");
+    assert!(
+        (wrong - estimate.rate * count).abs() < 1e-6 * count.max(1.0),
+        "one estimate, one number: {estimate:?}"
+    );
 }
 
 /// Confusions that differ by class.
 fn uneven(truth: usize) -> Vec<f64> {
-    [[0.75, 0.2, 0.05, 0.0], [0.0, 1.0, 0.0, 0.0], [0.3, 0.0, 0.7, 0.0], [0.05, 0.05, 0.1, 0.8]][truth].to_vec()
+    [[0.75, 0.2, 0.05, 0.0], [0.0, 1.0, 0.0, 0.0], [0.3, 0.0, 0.7, 0.0], [0.05, 0.05, 0.1, 0.8]][truth]
+        .to_vec()
 }
 
 fn both(world: &World) -> [(&'static str, Predictions); 2] {
@@ -47,7 +52,12 @@ fn planted_noise_that_depends_on_classes_is_recovered() {
         }
         let estimate = NoiseEstimate::new(&model);
         check_shape(&estimate);
-        assert!((estimate.rate - world.rate()).abs() < 0.02, "{what}: {} and {}", estimate.rate, world.rate());
+        assert!(
+            (estimate.rate - world.rate()).abs() < 0.02,
+            "{what}: {} and {}",
+            estimate.rate,
+            world.rate()
+        );
         let (truth, given, count) = estimate.confusions()[0];
         assert_eq!((truth, given), (2, 0), "{what}");
         assert!((count / 20_000.0 - 0.075).abs() < 0.015, "{what}: {count}");
@@ -162,7 +172,10 @@ fn labels_that_are_all_right_are_known_as_such() {
     let model = NoiseModel::fit(&kept(&rows, &truth, 3));
     let estimate = NoiseEstimate::new(&model);
     check_shape(&estimate);
-    assert!(estimate.rate == 0.0 && estimate.interval[1] < 0.02 && estimate.wrong_labels() == 0, "{estimate:?}");
+    assert!(
+        estimate.rate == 0.0 && estimate.interval[1] < 0.02 && estimate.wrong_labels() == 0,
+        "{estimate:?}"
+    );
     assert!(scores(&model).iter().all(|&score| score < 0.05));
 }
 
@@ -189,7 +202,10 @@ fn no_sample_one_sample_one_class_and_a_class_without_labels_are_no_trouble() {
             check_shape(&found.estimate);
             assert!(found.estimate.cannot_judge.is_some(), "{what}");
             assert_eq!((found.audit.findings().len(), found.audit.flagged()), (given.len(), 0), "{what}");
-            assert!(model.alternatives().iter().all(|a| a.given.is_finite() && a.probability.is_finite()), "{what}");
+            assert!(
+                model.alternatives().iter().all(|a| a.given.is_finite() && a.probability.is_finite()),
+                "{what}"
+            );
         }
     }
     // A class that no label names, among others that can be judged.

@@ -40,8 +40,7 @@ fn the_matrix_and_the_beliefs_are_those_of_the_formulas() {
             [(&world.of_given, Meaning::GivenLabels), (&world.of_true, Meaning::TrueLabels)]
         {
             let model = NoiseModel::with_meaning(&kept(rows, &world.given, 4), meaning);
-            let (t, q) =
-                literal::fit(&literal::rows(rows, 4), &world.given, meaning == Meaning::TrueLabels);
+            let (t, q) = literal::fit(&literal::rows(rows, 4), &world.given, meaning == Meaning::TrueLabels);
             close(&matrix(&model).concat(), &t.concat(), 1e-5);
             for sample in 0..count {
                 close(&belief(&model, sample), &q[sample], 2e-4);
@@ -86,7 +85,8 @@ fn posteriors_and_alternatives_are_those_of_the_formulas() {
         for sample in 0..1500 {
             let given = world.given[sample];
             let r = literal::posterior(&q[sample], &t, given);
-            let best = (0..4).filter(|&c| c != given as usize).max_by(|&a, &b| r[a].total_cmp(&r[b])).unwrap();
+            let best =
+                (0..4).filter(|&c| c != given as usize).max_by(|&a, &b| r[a].total_cmp(&r[b])).unwrap();
             let alternative = found[sample];
             assert!((alternative.given - r[given as usize]).abs() < 1e-5);
             assert!((alternative.probability - r[best]).abs() < 1e-5);

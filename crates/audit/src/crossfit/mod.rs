@@ -21,6 +21,7 @@ pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
 pub use targets::Targets;
 
+use crate::estimate::cannot_judge;
 use crate::neighbours::{NeighbourSettings, nearest};
 use crate::noise_model::{Meaning, NoiseModel};
 use crate::{Error, Predictions, Result};
@@ -190,7 +191,7 @@ const CHUNK: usize = 1024;
 /// Predicts every row by models fitted to others. `watch` is told how much of the work is done, from 0 to 1, and says whether to go on.
 ///
 /// # Errors
-/// If sizes do not fit, a label is not a class, or `watch` says no.
+/// If sizes do not fit, a label is not a class, there are fewer than two folds, or `watch` says no.
 pub fn cross_fit(
     rows: &Rows,
     given: &[u32],
@@ -198,7 +199,7 @@ pub fn cross_fit(
     settings: &CrossFitSettings,
     watch: &(impl Fn(f64) -> bool + Sync),
 ) -> Result<CrossFit> {
-    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds as u64) as usize;
+    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds.max(1) as u64) as usize;
     let folds: Vec<usize> = (0..rows.len()).map(fold).collect();
     cross_fit_in(rows, given, classes, &folds, settings, watch)
 }
@@ -215,6 +216,11 @@ pub fn cross_fit_in(
     settings: &CrossFitSettings,
     watch: &(impl Fn(f64) -> bool + Sync),
 ) -> Result<CrossFit> {
+    if settings.folds < 2 {
+        let value = settings.folds.to_string();
+        let wanted = "must be 2 or more: models are fitted to the other folds";
+        return Err(Error::Range { setting: "folds", value, wanted });
+    }
     if folds.len() != rows.len() || folds.iter().any(|&fold| fold >= settings.folds) {
         let problem =
             format!("{} for {} rows, each must be below {}", folds.len(), rows.len(), settings.folds);
@@ -234,7 +240,7 @@ pub fn cross_fit_in(
     let near = near(rows, settings.neighbours)?;
     let progress = Progress::new(settings, watch);
     let mut targets = Targets::of_labels(given, classes);
-    let mut done = None::<CrossFit>;
+    let (mut done, mut doubt) = (None::<CrossFit>, None);
     for number in 0..settings.rounds.max(1) {
         let before = done.as_ref().map(|done| done.folds.as_slice());
         let round = FittingRound { rows, folds, targets: &targets, settings, progress: &progress };
@@ -247,6 +253,11 @@ pub fn cross_fit_in(
             0 => NoiseModel::with_meaning(&predictions, Meaning::GivenLabels),
             _ => NoiseModel::resistant(&predictions),
         };
+        // Beliefs hand a label on to rows near it, and from there back: only the first round has not heard of it.
+        if number == 0 {
+            doubt = cannot_judge(&model);
+        }
+        let model = model.with_doubt(doubt.clone());
         if number + 1 < settings.rounds {
             targets = Targets::of_rows(model.posteriors(), classes);
         }
@@ -287,6 +298,7 @@ impl FittingRound<'_> {
                 Mlp::fit(rows, targets, &others, &mlp, seed, start, &|| progress.step())
             };
             let networks = (0..settings.networks).into_par_iter().map(network).collect::<Result<_>>()?;
+            progress.step()?;
             Ok(FoldModels { networks, gaussians: Gaussians::fit(&Sums::all_but(&sums, fold)) })
         });
         fitted.collect()
@@ -388,10 +400,11 @@ struct Progress<'a> {
 impl<'a> Progress<'a> {
     fn new(settings: &CrossFitSettings, watch: &'a (dyn Fn(f64) -> bool + Sync)) -> Self {
         let epochs = settings.mlp.epochs + settings.rounds.saturating_sub(1) * settings.later_epochs;
-        Self { done: AtomicUsize::new(0), all: (epochs * settings.folds * settings.networks).max(1), watch }
+        let all = (epochs * settings.networks + settings.rounds.max(1)) * settings.folds;
+        Self { done: AtomicUsize::new(0), all, watch }
     }
 
-    /// One more epoch of one network.
+    /// One more epoch of one network, or one more fold.
     fn step(&self) -> Result<()> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
