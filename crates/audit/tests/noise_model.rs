@@ -51,6 +51,32 @@ fn the_matrix_and_the_beliefs_are_those_of_the_formulas() {
 }
 
 #[test]
+fn what_is_not_kept_of_many_classes_explains_as_one_more_class() {
+    let world = world(800, 40, 2.0, &symmetric(40, 0.3), 10);
+    let predictions = world.plain();
+    let model = NoiseModel::with_meaning(&predictions, Meaning::GivenLabels);
+    let t = matrix(&model);
+    for sample in 0..800 {
+        let row = predictions.row(sample);
+        assert_eq!(row.len(), 32);
+        let with_rest = |mut kept: Vec<f64>| {
+            kept.push((1.0 - kept.iter().sum::<f64>()).max(0.0));
+            kept
+        };
+        let p = with_rest(row.iter().map(|e| e.probability.into()).collect());
+        let to_kept = |from: &Entry| row.iter().map(|to| t[from.class as usize][to.class as usize]).collect();
+        let t: Matrix = row.iter().map(|from| with_rest(to_kept(from))).collect();
+        let mut q = literal::shares(&p[..32]);
+        for _ in 0..30 {
+            let m: Vec<f64> = (0..33).map(|g| (0..32).map(|y| q[y] * t[y][g]).sum()).collect();
+            let next = (0..32).map(|y| q[y] * (0..33).map(|g| p[g] * t[y][g] / m[g]).sum::<f64>());
+            q = literal::shares(&next.collect::<Vec<_>>());
+        }
+        close(&belief(&model, sample), &q, 2e-4);
+    }
+}
+
+#[test]
 fn anchors_are_the_surest_fifth_of_a_class_and_ten_labels_as_usual_are_added() {
     // Of each class 200, of which the surest 40 are anchors: those of class 0 have 8 wrong labels, those of class 1 have 2.
     let sure = |i: usize| 0.99 - 0.002 * (i / 2) as f32;

@@ -310,7 +310,7 @@ struct Experts<'a> {
     rows: &'a Rows<'a>,
     models: &'a [FoldModels],
     fold_of: &'a [usize],
-    near: Option<&'a [Vec<(u32, f32)>]>,
+    near: Option<&'a [Weighted]>,
     targets: &'a Targets,
 }
 
@@ -376,8 +376,11 @@ impl Experts<'_> {
     }
 }
 
+/// Other rows, and how much each counts.
+type Weighted = Vec<(u32, f32)>;
+
 /// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
-fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Vec<(u32, f32)>>>> {
+fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
     if count == 0 || rows.len() < 2 {
         return Ok(None);
     }
@@ -412,7 +415,7 @@ impl<'a> Progress<'a> {
 }
 
 /// Logarithms of weighted votes of near rows, each voting as it is taught; half a vote is spread over all classes.
-fn votes(near: &[Vec<(u32, f32)>], members: &[u32], targets: &Targets) -> Vec<f32> {
+fn votes(near: &[Weighted], members: &[u32], targets: &Targets) -> Vec<f32> {
     let classes = targets.classes();
     let mut all = vec![0.5 / classes as f32; members.len() * classes];
     for (row, &member) in all.chunks_exact_mut(classes).zip(members) {
