@@ -20,7 +20,8 @@
 //! to the rate: one estimate, one number.
 //!
 //! **Nothing to judge.** Predictions that are no better than the shares of classes say nothing about labels. Then there is no rate: the gain
-//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors.
+//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors, each label by a matrix that was counted
+//! without it. Cross-fitting asks its first round, whose predictions have not heard of the label in any way.
 
 use crate::Result;
 use crate::noise_model::NoiseModel;
@@ -70,11 +71,11 @@ impl NoiseEstimate {
     #[must_use]
     pub fn new(model: &NoiseModel) -> Self {
         let careful: Vec<f64> = model.alternatives().iter().map(|found| 1.0 - found.given).collect();
-        Self::of(model, &careful, None)
+        Self::of(model, &careful)
     }
 
-    /// The same, with the probability that each label is wrong; `cannot_judge` may be known already.
-    pub(crate) fn of(model: &NoiseModel, careful: &[f64], cannot_judge: Option<String>) -> Self {
+    /// The same, with the probability that each label is wrong.
+    pub(crate) fn of(model: &NoiseModel, careful: &[f64]) -> Self {
         let classes = model.beliefs().classes();
         let votes = Votes::new(model.beliefs());
         let joint = votes.joint(None);
@@ -88,11 +89,7 @@ impl NoiseEstimate {
         let all: Vec<[f64; 2]> = (0..GROUPS).map(without).collect();
         let reach = [0, 1].map(|which| STUDENT * jackknife(all.iter().map(|rates| rates[which])));
         let [careful, confident] = readings;
-        let cannot_judge = cannot_judge.or_else(|| {
-            // The matrix was fitted to the same labels: each of its numbers gains about half a unit by chance.
-            let fitted = (classes as f64 - 1.0).powi(2) / (2.0 * model.beliefs().len().max(1) as f64);
-            says_nothing(model.beliefs().given(), &votes.sizes, fitted, |i| model.probability_of_given(i))
-        });
+        let cannot_judge = cannot_judge(model);
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
@@ -187,15 +184,14 @@ fn scaled(mut joint: Vec<f64>, classes: usize, rate: f64) -> Vec<f64> {
     joint
 }
 
-/// Why predictions say nothing about labels, if they do not; `probability` is that of a sample's given label, and `chance` what it gains by
-/// having been fitted to them.
-pub(crate) fn says_nothing(
-    given: &[u32],
-    sizes: &[usize],
-    chance: f64,
-    probability: impl Fn(usize) -> f64,
-) -> Option<String> {
-    let count = given.len();
+/// Why predictions say nothing about labels, if they do not.
+pub(crate) fn cannot_judge(model: &NoiseModel) -> Option<String> {
+    if let Some(doubt) = model.doubt() {
+        return Some(doubt.to_owned());
+    }
+    let count = model.beliefs().len();
+    let mut sizes = vec![0usize; model.beliefs().classes()];
+    model.beliefs().given().iter().for_each(|&given| sizes[given as usize] += 1);
     let used = sizes.iter().filter(|size| **size > 0).count();
     if count == 0 {
         return Some("there are no labels".into());
@@ -204,13 +200,13 @@ pub(crate) fn says_nothing(
         return Some("all labels are of one class; there is nothing it could have been mistaken for".into());
     }
     let gain = |sample: usize| {
-        let share = sizes[given[sample] as usize] as f64 / count as f64;
-        (probability(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
+        let share = sizes[model.beliefs().given()[sample] as usize] as f64 / count as f64;
+        (model.probability_without_own(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
     };
     let gains: Vec<f64> = (0..count).map(gain).collect();
     let mean = gains.iter().sum::<f64>() / count as f64;
     let variance = gains.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count.max(2) - 1) as f64;
-    if mean - chance > LEAST_GAIN * (variance / count as f64).sqrt() && count >= LEAST_SAMPLES {
+    if mean > LEAST_GAIN * (variance / count as f64).sqrt() && count >= LEAST_SAMPLES {
         return None;
     }
     Some(format!(

@@ -8,7 +8,7 @@
 //! **$T$ from anchors.** Predictions alone cannot tell noise from overlap: a model that predicts given labels well explains them with
 //! $T = I$. What can tell is the surest samples of each class. Those that look most like class $c$ are of class $c$, so their given labels are
 //! draws from row $c$ of $T$: clean labels of overlapping classes agree there, noisy ones do not. Row $c$ is the share of given labels among the
-//! tenth of class $c$ with the largest $p_i(c)$, plus [`PRIOR`] labels as they are on average over all classes.
+//! fifth of class $c$ with the largest $p_i(c)$, plus [`PRIOR`] labels as they are on average over all classes.
 //!
 //! **What predictions are.** A model trained on the given labels predicts $p_i(g) = \sum_y q_i(y) T_{y g}$, and $q_i$ is what explains it:
 //! expectation and maximisation on $\sum_g p_i(g) \log \sum_y q(y) T_{yg}$. A model trained to resist noise predicts $q_i$ itself.
@@ -44,8 +44,12 @@ pub struct NoiseModel {
     /// $q$: probabilities of true classes.
     beliefs: Predictions,
     transition: Transition,
+    /// By class, the samples that its row of the matrix was counted on, in order.
+    anchors: Vec<Vec<u32>>,
     meaning: Meaning,
     exponent: f32,
+    /// Why predictions say nothing about labels, if somebody knows.
+    doubt: Option<String>,
 }
 
 /// What predictions are probabilities of.
@@ -90,10 +94,9 @@ impl Transition {
         Self { classes, by_true, by_given }
     }
 
-    /// From the surest samples of each class; `sizes` says how many samples a class has.
-    fn by_anchors(predictions: &Predictions, sizes: &[f64]) -> Self {
+    /// From the surest samples of each class.
+    fn by_anchors(predictions: &Predictions, anchors: &[Vec<u32>]) -> Self {
         let classes = predictions.classes();
-        let anchors = anchors(predictions, sizes);
         let counts: Vec<Vec<f64>> = anchors
             .iter()
             .map(|anchors| {
@@ -141,7 +144,7 @@ impl Transition {
             total
         });
         let spread = 1.0 / (classes.max(2) - 1) as f64;
-        let by_true = joint.chunks_exact(classes).enumerate().flat_map(|(class, row)| {
+        let by_true = joint.chunks_exact(classes.max(1)).enumerate().flat_map(|(class, row)| {
             let total = row.iter().sum::<f64>() + 2.0;
             row.iter()
                 .enumerate()
@@ -218,7 +221,7 @@ fn normalise(row: &mut [f32]) {
     row.iter_mut().for_each(|x| *x /= sum);
 }
 
-/// By class, the samples that look most like it.
+/// By class, the samples that look most like it, in order; `sizes` says how many samples a class has.
 fn anchors(predictions: &Predictions, sizes: &[f64]) -> Vec<Vec<u32>> {
     let mut likely: Vec<Vec<(f32, u32)>> = vec![Vec::new(); predictions.classes()];
     for sample in 0..predictions.len() {
@@ -234,7 +237,9 @@ fn anchors(predictions: &Predictions, sizes: &[f64]) -> Vec<Vec<u32>> {
             likely.select_nth_unstable_by(wanted - 1, order);
         }
         likely.truncate(wanted);
-        likely.into_iter().map(|(_, sample)| sample).collect()
+        let mut chosen: Vec<u32> = likely.into_iter().map(|(_, sample)| sample).collect();
+        chosen.sort_unstable();
+        chosen
     };
     likely.into_par_iter().zip(sizes).map(largest).collect()
 }
@@ -246,10 +251,18 @@ impl NoiseModel {
         let classes = predictions.classes();
         if predictions.is_empty() || classes < 2 {
             let transition = Transition::new(classes, vec![1.0; classes * classes]);
-            return Self { beliefs: predictions.clone(), transition, meaning, exponent: 1.0 };
+            let anchors = vec![Vec::new(); classes];
+            return Self {
+                beliefs: predictions.clone(),
+                transition,
+                anchors,
+                meaning,
+                exponent: 1.0,
+                doubt: None,
+            };
         }
         let sizes = given_sizes(predictions);
-        let first = Transition::by_anchors(predictions, &sizes);
+        let first = Transition::by_anchors(predictions, &anchors(predictions, &sizes));
         let beliefs = believe(predictions, &first, meaning);
         // Again, with as many anchors as the class has true samples: a rare class may have more wrong labels than right ones.
         let mut found = vec![0.0f64; classes];
@@ -257,9 +270,10 @@ impl NoiseModel {
             beliefs.row(sample).iter().for_each(|e| found[e.class as usize] += f64::from(e.probability));
         }
         let sizes: Vec<f64> = found.iter().zip(&sizes).map(|(found, given)| found.min(*given)).collect();
-        let transition = Transition::by_anchors(&beliefs, &sizes);
+        let anchors = anchors(&beliefs, &sizes);
+        let transition = Transition::by_anchors(&beliefs, &anchors);
         let beliefs = believe(predictions, &transition, meaning);
-        Self { beliefs, transition, meaning, exponent: 1.0 }
+        Self { beliefs, transition, anchors, meaning, exponent: 1.0, doubt: None }
     }
 
     /// Fits to predictions of true labels, raised to the exponent that makes the given labels likeliest.
@@ -289,6 +303,15 @@ impl NoiseModel {
         Self { exponent, ..Self::with_meaning(&tempered, meaning) }
     }
 
+    /// With a reason why predictions say nothing about labels, if there is one.
+    pub(crate) fn with_doubt(self, doubt: Option<String>) -> Self {
+        Self { doubt, ..self }
+    }
+
+    pub(crate) fn doubt(&self) -> Option<&str> {
+        self.doubt.as_deref()
+    }
+
     /// The mean logarithm of the probabilities of the given labels.
     fn likelihood(&self) -> f64 {
         mean_log(self.beliefs.len(), |sample| self.probability_of_given(sample))
@@ -299,6 +322,18 @@ impl NoiseModel {
         let transition = self.transition.to_given(self.beliefs.given()[sample]);
         let row = self.beliefs.row(sample);
         row.iter().map(|e| f64::from(e.probability) * f64::from(transition[e.class as usize])).sum()
+    }
+
+    /// The same by a matrix that does not count this label: what is fitted to a label says nothing about it.
+    pub(crate) fn probability_without_own(&self, sample: usize) -> f64 {
+        let transition = self.transition.to_given(self.beliefs.given()[sample]);
+        let part = |e: &Entry| {
+            let (t, anchors) = (f64::from(transition[e.class as usize]), &self.anchors[e.class as usize]);
+            let total = anchors.len() as f64 + PRIOR;
+            let is_anchor = anchors.binary_search(&(sample as u32)).is_ok();
+            f64::from(e.probability) * if is_anchor { (t * total - 1.0).max(0.0) / (total - 1.0) } else { t }
+        };
+        self.beliefs.row(sample).iter().map(part).sum()
     }
 
     /// The probabilities of true classes, before the given label is looked at.
@@ -351,13 +386,14 @@ impl NoiseModel {
     /// What each label could be instead, and how suspicious it is.
     #[must_use]
     pub fn alternatives(&self) -> Vec<Alternative> {
-        let scorer = Scorer { exponent: 1.0, ..self.scorer() };
+        let scorer = Scorer { exponent: 1.0, meaning: Meaning::TrueLabels, ..self.scorer() };
         scorer.judge(&self.beliefs)
     }
 
-    /// What judges further predictions of the same models: for predictions of true labels.
+    /// What judges further predictions of the same models.
     pub(crate) fn scorer(&self) -> Scorer {
-        Scorer { exponent: self.exponent, transition: self.transition.clone(), ranking: self.ranking() }
+        let transition = self.transition.clone();
+        Scorer { exponent: self.exponent, meaning: self.meaning, transition, ranking: self.ranking() }
     }
 }
 
@@ -365,6 +401,7 @@ impl NoiseModel {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scorer {
     pub exponent: f32,
+    pub meaning: Meaning,
     pub transition: Transition,
     pub ranking: Transition,
 }
@@ -376,7 +413,10 @@ impl Scorer {
 
     pub fn judge(&self, predictions: &Predictions) -> Vec<Alternative> {
         let tempered = (self.exponent != 1.0).then(|| predictions.tempered(self.exponent));
-        let beliefs = tempered.as_ref().unwrap_or(predictions);
+        let tempered = tempered.as_ref().unwrap_or(predictions);
+        let explained = (self.meaning == Meaning::GivenLabels)
+            .then(|| believe(tempered, &self.transition, Meaning::GivenLabels));
+        let beliefs = explained.as_ref().unwrap_or(tempered);
         let one = |sample| {
             alternative(beliefs.row(sample), beliefs.given()[sample], &self.transition, &self.ranking)
         };

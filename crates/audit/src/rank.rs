@@ -27,18 +27,9 @@ impl Ranking {
     /// # Errors
     /// If there are fewer names than classes.
     pub fn by(model: &NoiseModel, class_names: &[String]) -> Result<Self> {
-        Self::unless(None, model, class_names)
-    }
-
-    /// The same, unless it is known why nothing can be judged.
-    pub(crate) fn unless(
-        cannot_judge: Option<String>,
-        model: &NoiseModel,
-        class_names: &[String],
-    ) -> Result<Self> {
         let alternatives = model.alternatives();
         let careful: Vec<f64> = alternatives.iter().map(|found| 1.0 - found.given).collect();
-        let estimate = NoiseEstimate::of(model, &careful, cannot_judge);
+        let estimate = NoiseEstimate::of(model, &careful);
         let verdicts: Vec<Verdict> = alternatives
             .iter()
             .zip(model.beliefs().given())

@@ -135,17 +135,76 @@ fn the_score_decides_the_order_and_the_clean_probability_the_flag() {
 }
 
 #[test]
-fn corrected_labels_are_suggestions_where_flagged_in_the_order_of_the_data() {
+fn corrected_labels_are_sure_suggestions_where_flagged_in_the_order_of_the_data() {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("audit-corrected");
     std::fs::create_dir_all(&folder).unwrap();
     let mut verdicts = four();
+    verdicts[1] = verdict(1, 0, 0.25, 0.25);
     verdicts[3] = verdict(0, 2, 0.75, 0.25); // another suggestion, but not flagged
+    verdicts.push(verdict(2, 0, 0.25, 0.5)); // flagged, but nobody is sure of the suggestion
     let audit = Audit::new(&verdicts, &names(&["a", "=b", "c"]), FLAG_BELOW).unwrap();
-    assert_eq!(audit.corrected(), [0, 0, 1, 0]);
+    assert_eq!(audit.corrected(), [0, 0, 1, 0, 2]);
     let path = folder.join("corrected.csv");
     audit.save_corrected(&path, |index| (index == 2).then(|| "x, y.png".to_owned())).unwrap();
-    let wanted = "index,path,label,given,changed\n0,,a,a,false\n1,,a,'=b,true\n2,\"x, y.png\",'=b,c,true\n3,,a,a,false\n";
+    let wanted = "index,path,label,given,changed\n0,,a,a,false\n1,,a,'=b,true\n2,\"x, y.png\",'=b,c,true\n3,,a,a,false\n\
+                  4,,c,c,false\n";
     assert_eq!(std::fs::read_to_string(&path).unwrap(), wanted);
+}
+
+#[test]
+fn suggestions_are_taken_over_from_above_six_tenths() {
+    let verdicts = [0.59, 0.6, 0.6001, 0.9]
+        .map(|sure| Verdict { suggested_probability: sure, ..verdict(0, 1, 0.1, 1.0 - sure) });
+    let audit = Audit::new(&verdicts, &names(&["a", "b"]), FLAG_BELOW).unwrap();
+    assert_eq!(audit.corrected(), [0, 0, 1, 1]);
+}
+
+#[test]
+fn what_a_correction_brings_is_counted_by_hand() {
+    let verdicts = [
+        Verdict { suggested_probability: 0.75, ..verdict(0, 1, 0.25, 0.25) },
+        Verdict { suggested_probability: 1.0, ..verdict(1, 2, 0.0, 0.0) },
+        Verdict { suggested_probability: 0.5, ..verdict(2, 0, 0.25, 0.375) }, // flagged, not sure
+        verdict(0, 0, 1.0, 1.0),
+    ];
+    let classes = names(&["a", "b", "c"]);
+    let found = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.5);
+    assert_eq!((found.changed, found.expected_precision), (2, Some(0.875)));
+    assert_eq!(found.right, [0.5, 0.5 + (1.75 - 0.25) / 4.0]);
+    let more = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.125);
+    assert_eq!(more.right, [0.875, 1.0], "no more than all can be right");
+    let none = Audit::new(&verdicts, &classes, 0.0).unwrap().correction(0.25);
+    assert_eq!((none.changed, none.expected_precision, none.right), (0, None, [0.75, 0.75]));
+    let empty = Audit::new(&[], &classes, 0.5).unwrap();
+    assert_eq!((empty.correction(0.0).right, empty.cut_off(), empty.flagged()), ([1.0, 1.0], None, 0));
+}
+
+#[test]
+fn so_many_of_the_most_suspicious_are_flagged_and_the_last_is_the_cut_off() {
+    let verdicts = [
+        verdict(0, 1, 0.9, 0.75), // its own class is the likelier one
+        verdict(1, 2, 0.2, 0.25),
+        verdict(2, 0, 0.4, 0.5), // as likely as not
+        verdict(0, 2, 0.6, 0.25),
+    ];
+    let classes = names(&["a", "b", "c"]);
+    for (count, cut_off) in [(0, None), (1, Some(0.8)), (2, Some(0.6)), (3, Some(0.4)), (4, Some(1.0 - 0.9))]
+    {
+        let audit = Audit::flagging(&verdicts, &classes, count).unwrap();
+        assert_eq!((audit.flagged(), audit.cut_off()), (count, cut_off));
+        let suggested = |index: usize| {
+            let finding = audit.findings().iter().find(|finding| finding.index == index).unwrap();
+            (finding.flag, finding.verdict.suggested)
+        };
+        assert_eq!(suggested(0), if count == 4 { (true, 1) } else { (false, 0) });
+        assert_eq!(suggested(1), (count >= 1, 2));
+        assert_eq!(suggested(2), if count >= 2 { (true, 0) } else { (false, 2) });
+        assert_eq!(suggested(3), (count >= 3, 2));
+    }
+    let all = Audit::flagging(&verdicts, &classes, 99).unwrap();
+    assert_eq!(all.flagged(), 4, "no more than there are");
+    let own = Audit::flagging(&[verdict(0, 0, 0.1, 0.5)], &names(&["a"]), 1).unwrap();
+    assert_eq!((own.flagged(), own.cut_off()), (0, None), "there is nothing else to suggest");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use negscale_audit::gmm::{GmmSettings, clean_probabilities};
 use negscale_audit::ledger::SampleIndices::{All, These};
 use negscale_audit::ledger::{Ledger, RECENT_EPOCHS};
-use negscale_audit::{LossSummary, Source, VerdictSettings};
+use negscale_audit::{LossSummary, NoiseModel, Predictions, Source, VerdictSettings};
 
 fn losses(ledger: &Ledger, sample: usize) -> Vec<Option<f32>> {
     ledger.losses(sample).collect()
@@ -167,4 +167,30 @@ fn predictions_are_averaged_once_the_warm_up_is_over() {
     assert!(ledger == before);
     let whole = Ledger::merge(&[(&ledger, &[1, 0])]).unwrap();
     assert_eq!(whole.predictions().unwrap(), [0.5, 0.5, 0.75, 0.25]);
+}
+
+#[test]
+fn by_a_model_the_clean_probability_is_the_hosts_and_the_rest_the_models() {
+    let given = [0, 1, 1, 0, 2, 2];
+    let rows =
+        [0.9, 0.05, 0.05, 0.8, 0.1, 0.1, 0.1, 0.8, 0.1, 0.7, 0.2, 0.1, 0.1, 0.1, 0.8, 0.2, 0.2, 0.6f32];
+    let mut ledger = Ledger::new(&given, 3, 2).unwrap();
+    ledger.record_predictions(&rows, false).unwrap();
+    ledger.set_clean(These(&[1, 4]), &[0.125, 1.0]).unwrap();
+    let model = NoiseModel::fit(&Predictions::new(ledger.predictions().unwrap(), &given, 3).unwrap());
+    let settings = VerdictSettings::default();
+    let (by_model, alone) =
+        (ledger.verdicts_by(&model, &settings).unwrap(), ledger.verdicts(&settings).unwrap());
+    for (i, found) in model.alternatives().iter().enumerate() {
+        let verdict = by_model[i];
+        assert_eq!(
+            (verdict.clean_probability, verdict.source),
+            (alone[i].clean_probability, alone[i].source)
+        );
+        assert_eq!((verdict.given, verdict.suggested, verdict.score), (given[i], found.class, found.score));
+        assert_eq!(verdict.suggested_probability, found.probability as f32);
+        assert_eq!(verdict.given_probability, found.given as f32);
+    }
+    assert_eq!((by_model[1].clean_probability, by_model[1].source), (0.125, Source::Host));
+    assert_eq!(by_model[1].suggested, 0);
 }

@@ -21,7 +21,7 @@
 //!
 //! Who gave few labels is judged like the others. The strength $s$ is that of [`STRENGTHS`] under which the labels of a quarter of the samples
 //! are likeliest after a fit to the rest: large where annotators are alike. Where only one annotator gave labels, the first stage is all there
-//! is, and the model is [that of hidden labels](crate::HiddenLabelModel). The exponent moves by Newton's steps on the likelihood, which are halved where they
+//! is. The exponent moves by Newton's steps on the likelihood, which are halved where they
 //! would lower it.
 //!
 //! **Standard errors** of rates of wrong labels: $\sqrt{J^2 + \sum_i r_i(l_{ia})(1 - r_i(l_{ia})) / n_a^2}$, where $J$ is the error by a

@@ -48,13 +48,17 @@ impl FrozenAudit {
     /// Judges rows by the models that did not see this fold.
     ///
     /// # Errors
-    /// If sizes do not fit or a number is not finite.
+    /// If sizes do not fit, a number is not finite, or a label is not a class.
     pub fn judge(&self, fold: usize, values: &[f32], given: &[u32]) -> Result<Vec<Alternative>> {
         let scaled = self.scaling.apply(values);
         let rows = Rows::new(&scaled, self.dim())?;
         let (classes, members) = (self.classes(), (0..rows.len() as u32).collect::<Vec<_>>());
         if given.len() != rows.len() {
             let problem = format!("{} for {} rows", given.len(), rows.len());
+            return Err(Error::Samples { what: "labels", problem });
+        }
+        if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
+            let problem = format!("label {} of row {at} is not a class: there are {classes}", given[at]);
             return Err(Error::Samples { what: "labels", problem });
         }
         let said = self.folds[fold % self.folds.len()].ask(&rows, &members, classes);

@@ -21,7 +21,7 @@ pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
 pub use targets::Targets;
 
-use crate::estimate::says_nothing;
+use crate::estimate::cannot_judge;
 use crate::neighbours::{NeighbourSettings, nearest};
 use crate::noise_model::{Meaning, NoiseModel};
 use crate::{Error, Predictions, Ranking, Result};
@@ -183,8 +183,6 @@ pub struct CrossFit {
     pub model: NoiseModel,
     /// Weights of the experts: networks, Gaussians, neighbours.
     pub weights: Vec<f64>,
-    /// Why the rows say nothing about the labels, if so.
-    cannot_judge: Option<String>,
     folds: Vec<FoldModels>,
     scaling: Scaling,
 }
@@ -195,7 +193,7 @@ impl CrossFit {
     /// # Errors
     /// If there are fewer names than classes.
     pub fn ranking(&self, class_names: &[String]) -> Result<Ranking> {
-        Ranking::unless(self.cannot_judge.clone(), &self.model, class_names)
+        Ranking::by(&self.model, class_names)
     }
 }
 
@@ -205,7 +203,7 @@ const CHUNK: usize = 1024;
 /// Predicts every row by models fitted to others. `watch` is told how much of the work is done, from 0 to 1, and says whether to go on.
 ///
 /// # Errors
-/// If sizes do not fit, a label is not a class, or `watch` says no.
+/// If sizes do not fit, a label is not a class, there are fewer than two folds, or `watch` says no.
 pub fn cross_fit(
     rows: &Rows,
     given: &[u32],
@@ -213,7 +211,7 @@ pub fn cross_fit(
     settings: &CrossFitSettings,
     watch: &(impl Fn(f64) -> bool + Sync),
 ) -> Result<CrossFit> {
-    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds as u64) as usize;
+    let fold = |row: usize| (draw::mix(settings.seed, row as u64) % settings.folds.max(1) as u64) as usize;
     let folds: Vec<usize> = (0..rows.len()).map(fold).collect();
     cross_fit_in(rows, given, classes, &folds, settings, watch)
 }
@@ -230,6 +228,11 @@ pub fn cross_fit_in(
     settings: &CrossFitSettings,
     watch: &(impl Fn(f64) -> bool + Sync),
 ) -> Result<CrossFit> {
+    if settings.folds < 2 {
+        let value = settings.folds.to_string();
+        let wanted = "must be 2 or more: models are fitted to the other folds";
+        return Err(Error::Range { setting: "folds", value, wanted });
+    }
     if folds.len() != rows.len() || folds.iter().any(|&fold| fold >= settings.folds) {
         let problem =
             format!("{} for {} rows, each must be below {}", folds.len(), rows.len(), settings.folds);
@@ -248,10 +251,8 @@ pub fn cross_fit_in(
     let rows = &Rows { values: &scaled, dim: rows.dim };
     let near = near(rows, settings.neighbours)?;
     let progress = Progress::new(settings, watch);
-    let mut sizes = vec![0; classes];
-    given.iter().for_each(|&label| sizes[label as usize] += 1);
     let mut targets = Targets::of_labels(given, classes);
-    let mut done = None::<CrossFit>;
+    let (mut done, mut doubt) = (None::<CrossFit>, None);
     for number in 0..settings.rounds.max(1) {
         let before = done.as_ref().map(|done| done.folds.as_slice());
         let round = FittingRound { rows, folds, targets: &targets, settings, progress: &progress };
@@ -264,16 +265,17 @@ pub fn cross_fit_in(
             0 => NoiseModel::with_meaning(&predictions, Meaning::GivenLabels),
             _ => NoiseModel::resistant(&predictions),
         };
-        let cannot_judge = match number {
-            0 => says_nothing(given, &sizes, 0.0, |i| f64::from(predictions.probability(i, given[i]))),
-            _ => None,
-        };
-        let is_last = cannot_judge.is_some() || number + 1 >= settings.rounds;
+        // Beliefs hand a label on to rows near it, and from there back: only the first round has not heard of it.
+        if number == 0 {
+            doubt = cannot_judge(&model);
+        }
+        let model = model.with_doubt(doubt.clone());
+        let is_last = doubt.is_some() || number + 1 >= settings.rounds;
         if !is_last {
             targets = Targets::of_rows(model.posteriors(), classes);
         }
         let scaling = scaling.clone();
-        done = Some(CrossFit { predictions, model, weights, cannot_judge, folds: models, scaling });
+        done = Some(CrossFit { predictions, model, weights, folds: models, scaling });
         if is_last {
             break;
         }
@@ -313,6 +315,7 @@ impl FittingRound<'_> {
                 Mlp::fit(rows, targets, &others, &mlp, seed, start, &|| progress.step())
             };
             let networks = (0..settings.networks).into_par_iter().map(network).collect::<Result<_>>()?;
+            progress.step()?;
             Ok(FoldModels { networks, gaussians: Gaussians::fit(&Sums::all_but(&sums, fold)) })
         });
         fitted.collect()
@@ -324,7 +327,7 @@ struct Experts<'a> {
     rows: &'a Rows<'a>,
     models: &'a [FoldModels],
     fold_of: &'a [usize],
-    near: Option<&'a [Vec<(u32, f32)>]>,
+    near: Option<&'a [Weighted]>,
     targets: &'a Targets,
 }
 
@@ -390,8 +393,11 @@ impl Experts<'_> {
     }
 }
 
+/// Other rows, and how much each counts.
+type Weighted = Vec<(u32, f32)>;
+
 /// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
-fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Vec<(u32, f32)>>>> {
+fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
     if count == 0 || rows.len() < 2 {
         return Ok(None);
     }
@@ -414,10 +420,11 @@ struct Progress<'a> {
 impl<'a> Progress<'a> {
     fn new(settings: &CrossFitSettings, watch: &'a (dyn Fn(f64) -> bool + Sync)) -> Self {
         let epochs = settings.mlp.epochs + settings.rounds.saturating_sub(1) * settings.later_epochs;
-        Self { done: AtomicUsize::new(0), all: (epochs * settings.folds * settings.networks).max(1), watch }
+        let all = (epochs * settings.networks + settings.rounds.max(1)) * settings.folds;
+        Self { done: AtomicUsize::new(0), all, watch }
     }
 
-    /// One more epoch of one network.
+    /// One more epoch of one network, or one more fold.
     fn step(&self) -> Result<()> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
@@ -425,7 +432,7 @@ impl<'a> Progress<'a> {
 }
 
 /// Logarithms of weighted votes of near rows, each voting as it is taught; half a vote is spread over all classes.
-fn votes(near: &[Vec<(u32, f32)>], members: &[u32], targets: &Targets) -> Vec<f32> {
+fn votes(near: &[Weighted], members: &[u32], targets: &Targets) -> Vec<f32> {
     let classes = targets.classes();
     let mut all = vec![0.5 / classes as f32; members.len() * classes];
     for (row, &member) in all.chunks_exact_mut(classes).zip(members) {
