@@ -19,9 +19,10 @@
 //! learnt: if every cat is called a dog, nobody will notice. Matrices and rates by class are the confident counts, their wrong labels scaled
 //! to the rate: one estimate, one number.
 //!
-//! **Nothing to judge.** Predictions that are no better than the shares of classes say nothing about labels. Then there is no rate: the gain
-//! in log-likelihood of the given labels over those shares must be above 0 by three standard errors, each label by a matrix that was counted
-//! without it. Cross-fitting asks its first round, whose predictions have not heard of the label in any way.
+//! **Nothing to judge.** Predictions that go with the labels no better than with labels drawn by the shares $\pi_c$ of classes say nothing about
+//! them. Then there is no rate: the mean of $q_i(g_i) - \sum_c \pi_c q_i(c)$ must be above 0 by three standard errors. Nothing in it is fitted
+//! to the label itself, and it does not depend on how sure predictions are. Cross-fitting asks its first round, whose predictions have not heard
+//! of the label in any way.
 
 use crate::Result;
 use crate::noise_model::NoiseModel;
@@ -35,6 +36,9 @@ const STUDENT: f64 = 2.093;
 const LEAST_SAMPLES: usize = 10;
 /// Standard errors by which predictions must be better than shares of classes.
 const LEAST_GAIN: f64 = 3.0;
+
+/// What is not more than this is due to rounding.
+const ROUNDING: f64 = 1e-6;
 
 /// $\phi$: which share of the confident reading the rate is, by the ratio of the careful one to it; straight lines between these.
 pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
@@ -199,14 +203,19 @@ pub(crate) fn cannot_judge(model: &NoiseModel) -> Option<String> {
     if used < 2 {
         return Some("all labels are of one class; there is nothing it could have been mistaken for".into());
     }
+    let share = |class: u32| sizes[class as usize] as f64 / count as f64;
     let gain = |sample: usize| {
-        let share = sizes[model.beliefs().given()[sample] as usize] as f64 / count as f64;
-        (model.probability_without_own(sample).max(1e-12) / share).ln().clamp(-10.0, 10.0)
+        let (row, given) = (model.beliefs().row(sample), model.beliefs().given()[sample]);
+        let own = model.beliefs().probability(sample, given);
+        // The least of many classes may be kept only because it is given.
+        let is_chosen = row.len() == sizes.len() || row.iter().any(|e| e.probability < own);
+        let usual = |e: &Entry| share(e.class) * f64::from(e.probability);
+        (if is_chosen { f64::from(own) } else { 0.0 }) - row.iter().map(usual).sum::<f64>()
     };
     let gains: Vec<f64> = (0..count).map(gain).collect();
     let mean = gains.iter().sum::<f64>() / count as f64;
     let variance = gains.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count.max(2) - 1) as f64;
-    if mean > LEAST_GAIN * (variance / count as f64).sqrt() && count >= LEAST_SAMPLES {
+    if mean > LEAST_GAIN * (variance / count as f64).sqrt() + ROUNDING && count >= LEAST_SAMPLES {
         return None;
     }
     Some(format!(

@@ -44,8 +44,6 @@ pub struct NoiseModel {
     /// $q$: probabilities of true classes.
     beliefs: Predictions,
     transition: Transition,
-    /// By class, the samples that its row of the matrix was counted on, in order.
-    anchors: Vec<Vec<u32>>,
     meaning: Meaning,
     exponent: f32,
     /// Why predictions say nothing about labels, if somebody knows.
@@ -94,9 +92,10 @@ impl Transition {
         Self { classes, by_true, by_given }
     }
 
-    /// From the surest samples of each class.
-    fn by_anchors(predictions: &Predictions, anchors: &[Vec<u32>]) -> Self {
+    /// From the surest samples of each class; `sizes` says how many samples a class has.
+    fn by_anchors(predictions: &Predictions, sizes: &[f64]) -> Self {
         let classes = predictions.classes();
+        let anchors = anchors(predictions, sizes);
         let counts: Vec<Vec<f64>> = anchors
             .iter()
             .map(|anchors| {
@@ -221,7 +220,7 @@ fn normalise(row: &mut [f32]) {
     row.iter_mut().for_each(|x| *x /= sum);
 }
 
-/// By class, the samples that look most like it, in order; `sizes` says how many samples a class has.
+/// By class, the samples that look most like it.
 fn anchors(predictions: &Predictions, sizes: &[f64]) -> Vec<Vec<u32>> {
     let mut likely: Vec<Vec<(f32, u32)>> = vec![Vec::new(); predictions.classes()];
     for sample in 0..predictions.len() {
@@ -237,9 +236,7 @@ fn anchors(predictions: &Predictions, sizes: &[f64]) -> Vec<Vec<u32>> {
             likely.select_nth_unstable_by(wanted - 1, order);
         }
         likely.truncate(wanted);
-        let mut chosen: Vec<u32> = likely.into_iter().map(|(_, sample)| sample).collect();
-        chosen.sort_unstable();
-        chosen
+        likely.into_iter().map(|(_, sample)| sample).collect()
     };
     likely.into_par_iter().zip(sizes).map(largest).collect()
 }
@@ -251,18 +248,10 @@ impl NoiseModel {
         let classes = predictions.classes();
         if predictions.is_empty() || classes < 2 {
             let transition = Transition::new(classes, vec![1.0; classes * classes]);
-            let anchors = vec![Vec::new(); classes];
-            return Self {
-                beliefs: predictions.clone(),
-                transition,
-                anchors,
-                meaning,
-                exponent: 1.0,
-                doubt: None,
-            };
+            return Self { beliefs: predictions.clone(), transition, meaning, exponent: 1.0, doubt: None };
         }
         let sizes = given_sizes(predictions);
-        let first = Transition::by_anchors(predictions, &anchors(predictions, &sizes));
+        let first = Transition::by_anchors(predictions, &sizes);
         let beliefs = believe(predictions, &first, meaning);
         // Again, with as many anchors as the class has true samples: a rare class may have more wrong labels than right ones.
         let mut found = vec![0.0f64; classes];
@@ -270,10 +259,9 @@ impl NoiseModel {
             beliefs.row(sample).iter().for_each(|e| found[e.class as usize] += f64::from(e.probability));
         }
         let sizes: Vec<f64> = found.iter().zip(&sizes).map(|(found, given)| found.min(*given)).collect();
-        let anchors = anchors(&beliefs, &sizes);
-        let transition = Transition::by_anchors(&beliefs, &anchors);
+        let transition = Transition::by_anchors(&beliefs, &sizes);
         let beliefs = believe(predictions, &transition, meaning);
-        Self { beliefs, transition, anchors, meaning, exponent: 1.0, doubt: None }
+        Self { beliefs, transition, meaning, exponent: 1.0, doubt: None }
     }
 
     /// Fits to predictions of true labels, raised to the exponent that makes the given labels likeliest.
@@ -318,22 +306,10 @@ impl NoiseModel {
     }
 
     /// The probability of a sample's given label, its true one being unknown.
-    pub(crate) fn probability_of_given(&self, sample: usize) -> f64 {
+    fn probability_of_given(&self, sample: usize) -> f64 {
         let transition = self.transition.to_given(self.beliefs.given()[sample]);
         let row = self.beliefs.row(sample);
         row.iter().map(|e| f64::from(e.probability) * f64::from(transition[e.class as usize])).sum()
-    }
-
-    /// The same by a matrix that does not count this label: what is fitted to a label says nothing about it.
-    pub(crate) fn probability_without_own(&self, sample: usize) -> f64 {
-        let transition = self.transition.to_given(self.beliefs.given()[sample]);
-        let part = |e: &Entry| {
-            let (t, anchors) = (f64::from(transition[e.class as usize]), &self.anchors[e.class as usize]);
-            let total = anchors.len() as f64 + PRIOR;
-            let is_anchor = anchors.binary_search(&(sample as u32)).is_ok();
-            f64::from(e.probability) * if is_anchor { (t * total - 1.0).max(0.0) / (total - 1.0) } else { t }
-        };
-        self.beliefs.row(sample).iter().map(part).sum()
     }
 
     /// The probabilities of true classes, before the given label is looked at.

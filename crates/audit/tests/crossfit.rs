@@ -91,3 +91,14 @@ fn random_labels_cannot_be_judged() {
         assert_eq!(found.audit.corrected(), made.given);
     }
 }
+
+#[test]
+fn few_rows_and_many_wrong_labels_are_judged_where_features_know_the_class() {
+    for (count, classes, spread, rate) in [(60, 2, 2.0, 0.2), (100, 3, 1.0, 0.3), (600, 10, 1.0, 0.7)] {
+        for seed in 0..3 {
+            let made = clusters(count, 8, &vec![1.0; classes], spread, &symmetric(classes, rate), seed);
+            let estimate = made.rank(&made.fit()).estimate;
+            assert!(estimate.cannot_judge.is_none(), "{count} rows, {rate} wrong, seed {seed}: {estimate:?}");
+        }
+    }
+}
