@@ -2,6 +2,7 @@
 
 mod embeddings;
 mod figures;
+pub mod parts;
 mod words;
 
 pub use embeddings::audit_embeddings;

@@ -71,12 +71,12 @@ pub fn check(most: f64, rate: f64, high: f64) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// A name that fits into its column, without control characters.
-fn shorten(name: &str) -> String {
+pub(super) fn shorten(name: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if name.chars().count() <= 26 {
         return name.chars().map(clean).collect();
