@@ -7,7 +7,10 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use support::{Chance, command, fails, fine, folder, text};
 
+/// Less than a block.
 const ROWS: usize = 3_000;
+/// Six blocks, so that each of five shards has rows.
+const MANY_ROWS: usize = 45_000;
 const DIM: usize = 8;
 /// Names that a table, a page or a spreadsheet could trip over.
 const NAMES: [&str; 3] = ["=cmd()", "a,\"b\"", "<script>alert(1)</script>"];
@@ -36,11 +39,11 @@ struct Made {
 }
 
 /// Three clouds with 15 % of the labels wrong.
-fn make(test: &str) -> Made {
+fn make(test: &str, rows: usize) -> Made {
     let here = folder(test);
     let mut chance = Chance(7);
     let (mut values, mut labels, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
-    for row in 0..ROWS {
+    for row in 0..rows {
         let class = row % 3;
         for column in 0..DIM {
             let noise: f64 = (0..6).map(|_| chance.next()).sum();
@@ -82,7 +85,7 @@ fn rows(path: &Path) -> Vec<csv::StringRecord> {
 
 #[test]
 fn any_number_of_shards_gives_the_same_tables_and_wrong_labels_come_first() {
-    let made = make("shards");
+    let made = make("shards", MANY_ROWS);
     let mut first = None;
     for (at, order) in [vec!["1/1"], vec!["3/3", "1/3", "2/3"], vec!["2/5", "5/5", "1/5", "4/5", "3/5"]]
         .into_iter()
@@ -90,7 +93,10 @@ fn any_number_of_shards_gives_the_same_tables_and_wrong_labels_come_first() {
     {
         let out = made.here.join(format!("out-{at}"));
         fine(&made.fit(&out, &["--sample", "2000"]));
-        order.iter().for_each(|shard| drop(score(&out, shard)));
+        for shard in order.iter() {
+            let said = score(&out, shard);
+            assert!(!said.contains(" of 0 labels"), "every shard has rows: {said}");
+        }
         let said = fine(&["audit", "merge", text(&out)]);
         assert!(said.contains("estimated share of wrong labels") && said.contains("report.html"), "{said}");
         let found = tables(&out);
@@ -99,24 +105,30 @@ fn any_number_of_shards_gives_the_same_tables_and_wrong_labels_come_first() {
     let out = made.here.join("out-0");
     let listed = rows(&out.join("audit.csv"));
     assert!(
-        listed.len() == ROWS && listed.iter().enumerate().all(|(row, cells)| cells[0] == row.to_string())
+        listed.len() == MANY_ROWS
+            && listed.iter().enumerate().all(|(row, cells)| cells[0] == row.to_string())
     );
     let names = ["'=cmd()", NAMES[1], NAMES[2]];
     assert!(listed.iter().all(|cells| names.contains(&&cells[2]) && names.contains(&&cells[3])));
-    // Average precision of the list, worst first.
+    // Average precision of all rows, worst first; the list of the worst begins like that.
+    let mut order: Vec<(usize, f32)> =
+        listed.iter().map(|cells| cells[4].parse().unwrap()).enumerate().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let top = rows(&out.join("top.csv"));
+    assert_eq!(top.len(), 10_000);
+    assert!(top.iter().zip(&order).all(|(cells, (row, _))| cells[0] == row.to_string()));
     let (mut hits, mut precision) = (0.0, 0.0);
-    for (place, cells) in top.iter().enumerate() {
-        if made.wrong[cells[0].parse::<usize>().unwrap()] {
+    for (place, &(row, _)) in order.iter().enumerate() {
+        if made.wrong[row] {
             hits += 1.0;
             precision += hits / (place + 1) as f64;
         }
     }
     let count = made.wrong.iter().filter(|wrong| **wrong).count() as f64;
-    assert!(hits == count && precision / count > 0.9, "{}", precision / count);
+    assert!(precision / count > 0.9, "{}", precision / count);
     let figures: Value = serde_json::from_slice(&std::fs::read(out.join("audit.json")).unwrap()).unwrap();
     let rate = figures["noise"]["rate"].as_f64().unwrap();
-    assert!((rate - count / ROWS as f64).abs() < 0.03, "{rate}");
+    assert!((rate - count / MANY_ROWS as f64).abs() < 0.03, "{rate}");
     let corrected = rows(&out.join("corrected.csv"));
     let changed = corrected.iter().filter(|cells| &cells[4] == "true").count() as u64;
     assert_eq!(figures["changed"], changed);
@@ -136,7 +148,7 @@ fn any_number_of_shards_gives_the_same_tables_and_wrong_labels_come_first() {
 
 #[test]
 fn one_command_does_all_parts_and_keeps_what_was_done() {
-    let made = make("whole");
+    let made = make("whole", ROWS);
     let out = made.here.join("out");
     let words =
         ["audit", text(&made.data), "--labels", text(&made.labels), "--memory", "64MiB", "--out", text(&out)];
@@ -162,7 +174,7 @@ fn one_command_does_all_parts_and_keeps_what_was_done() {
 
 #[test]
 fn what_is_missing_changed_or_out_of_place_is_said() {
-    let made = make("errors");
+    let made = make("errors", ROWS);
     let out = made.here.join("out");
     let said = fails(&["audit", "score", text(&out), "--shard", "1/2"]);
     assert!(said.contains("audit fit DATA"), "{said}");
