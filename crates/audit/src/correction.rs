@@ -6,7 +6,7 @@
 //! spreadsheet would take for a formula is guarded as in `audit.csv`, and read back as it was.
 
 use crate::table::{Cells, system};
-use crate::{Audit, Finding};
+use crate::{Audit, Finding, Verdict};
 use crate::{Error, Result};
 use negscale_atomic_file::write_atomic;
 use std::io::{self, Write};
@@ -22,9 +22,14 @@ impl Finding {
     /// wrong.
     #[must_use]
     pub fn is_corrected(&self) -> bool {
-        let verdict = &self.verdict;
-        self.flag && verdict.suggested != verdict.given && verdict.suggested_probability > LEAST_SURE
+        let Verdict { given, suggested, suggested_probability, .. } = self.verdict;
+        is_corrected(self.flag, given, suggested, suggested_probability)
     }
+}
+
+/// Whether a label is replaced by the suggestion.
+pub(crate) fn is_corrected(flag: bool, given: u32, suggested: u32, probability: f32) -> bool {
+    flag && suggested != given && probability > LEAST_SURE
 }
 
 /// What `corrected.csv` changes.

@@ -49,6 +49,14 @@ pub enum Error {
         /// What is wrong and what to do.
         problem: String,
     },
+    /// A model of an audit that is damaged or not one.
+    #[error("{}: {problem}", path.display())]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
     /// Rows that could not be read, in the words of whoever reads them.
     #[error("{problem}")]
     Rows {

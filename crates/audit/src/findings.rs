@@ -53,13 +53,7 @@ impl Audit {
     pub fn flagging(verdicts: &[Verdict], class_names: &[String], count: usize) -> Result<Self> {
         let mut audit = Self::ranked_by(verdicts, class_names, |place, _| place < count)?;
         for finding in &mut audit.findings {
-            let verdict = &mut finding.verdict;
-            // With one class there is nothing else to suggest.
-            finding.flag &= verdict.suggested != verdict.given;
-            if !finding.flag && verdict.suggested_probability <= verdict.given_probability {
-                verdict.suggested = verdict.given;
-                verdict.suggested_probability = verdict.given_probability;
-            }
+            finding.flag = finding.verdict.settle(finding.flag);
         }
         Ok(audit)
     }
@@ -137,6 +131,19 @@ impl Audit {
     /// Names of the classes.
     pub fn class_names(&self) -> &[String] {
         &self.class_names
+    }
+}
+
+impl Verdict {
+    /// Whether a suspicious label is flagged: with one class there is nothing else to suggest. A label that is not, and whose own class is the
+    /// likeliest, becomes its own suggestion.
+    pub(crate) fn settle(&mut self, is_suspicious: bool) -> bool {
+        let flag = is_suspicious && self.suggested != self.given;
+        if !flag && self.suggested_probability <= self.given_probability {
+            self.suggested = self.given;
+            self.suggested_probability = self.given_probability;
+        }
+        flag
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Features are judged by cross-fitting, pictures by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
+use crate::audit_parts::{self, Part};
 use crate::settings::Choices;
 use crate::source::open_to_learn;
 use crate::train::screen::{OutputMode, Screen};
@@ -20,11 +21,13 @@ use std::path::PathBuf;
 /// label, most suspicious first), corrected.csv (labels to train on), audit.json (figures) and report.html. Run the same command again
 /// to resume after a stop. Exit codes: 0 success, 1 more wrong labels than --check allows, 2 error.
 #[derive(clap::Args)]
-#[command(arg_required_else_help = true, after_help = EXAMPLES, mut_arg("recipe", |data| data
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true, after_help = EXAMPLES, mut_arg("recipe", |data| data
     .value_name("DATA")
     .help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")
     .long_help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")))]
 pub struct Arguments {
+    #[command(subcommand)]
+    part: Option<Part>,
     #[command(flatten)]
     choices: Choices,
     /// Audit the built-in subset of Fashion-MNIST with half of its labels resampled, to see what an audit is like; takes minutes.
@@ -47,6 +50,9 @@ pub struct Arguments {
     /// Look for near-copies and outliers among more than 20,000 rows, too.
     #[arg(long)]
     neighbours: bool,
+    /// Audit rows of numbers (.npy or .parquet) in parts that take no more memory than this, such as 1GiB; needs --out.
+    #[arg(long, value_name = "BYTES", value_parser = audit_parts::bytes, conflicts_with = "demo")]
+    memory: Option<u64>,
     /// Print nothing but errors.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
@@ -62,12 +68,13 @@ const EXAMPLES: &str = "Examples:
   negscale audit embeddings.npy --labels labels.csv      embeddings, and a file of labels
   negscale audit table.csv --label-column kind --pred-probs p.npy   predictions that you have
   negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
+  negscale audit big.npy --labels labels.npy --memory 1GiB --out A      rows that do not fit into memory
   negscale audit --demo                                  built-in data with synthetic noise";
 
 /// More wrong labels than allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("check failed: an estimated {:.2} % of the labels are wrong, more than {:.2} %", 100.0 * .0, 100.0 * .1)]
-pub struct TooMany(f64, f64);
+pub struct TooMany(pub f64, pub f64);
 
 fn share(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "it must be a number from 0 to 1".to_owned())?;
@@ -76,7 +83,11 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, quiet, json } = arguments;
+    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, memory, quiet, json, part } =
+        arguments;
+    if let Some(part) = part {
+        return audit_parts::run(part);
+    }
     if !demo && !choices.name_data() {
         bail!("no data to audit: name it, as in `negscale audit path/to/data`, or try --demo");
     }
@@ -86,6 +97,10 @@ pub fn run(arguments: Arguments) -> Result<()> {
         }
         let what = what.into_os_string().into_string();
         choices.data = Some(what.ok().context("the path of the data is not UTF-8; rename it")?);
+    }
+    if let Some(memory) = memory {
+        let mode = OutputMode::new(quiet, json);
+        return audit_parts::whole(&choices, memory, out.as_deref(), fresh, check, mode);
     }
     let layers = choices.layers_over(defaults(None)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;

@@ -12,6 +12,7 @@ macro_rules! say_part {
 
 mod analyse;
 mod audit;
+mod audit_parts;
 mod bench;
 mod config;
 mod data;

@@ -76,7 +76,8 @@ pub struct Own {
 }
 
 impl Own {
-    fn options(&self) -> OwnOptions {
+    /// The same for whoever opens data.
+    pub fn options(&self) -> OwnOptions {
         OwnOptions {
             labels: self.labels.clone(),
             header: self.header.unwrap_or(Header::Auto),

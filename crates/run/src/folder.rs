@@ -326,7 +326,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Opens a folder for results; the error says what to do.
-fn open_own(place: &Path) -> Result<OwnFolder> {
+pub(crate) fn open_own(place: &Path) -> Result<OwnFolder> {
     Ok(OwnFolder::open(place).map_err(|error| match error.kind() {
         ErrorKind::WouldBlock => anyhow::anyhow!("{error}; wait for it or choose another --out"),
         _ => error.into(),

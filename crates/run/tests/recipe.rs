@@ -162,7 +162,9 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
     add("negscale", table(&negscale::Settings::default()));
     add(
         "audit",
-        toml::Table::from_iter(["flag_below", "losses", "recent"].map(|key| (key.to_owned(), true.into()))),
+        toml::Table::from_iter(
+            ["flag_below", "judge", "losses", "recent"].map(|key| (key.to_owned(), true.into())),
+        ),
     );
     add("audit.mixture", table(&negscale_audit::gmm::GmmSettings::default()));
     for card in hosts::METHODS {
@@ -183,6 +185,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
     for key in recipe::keys() {
         let value = match (key.path().as_str(), key.expected) {
             ("host" | "baseline", _) => "\"cross-entropy\"".to_owned(),
+            ("audit.judge", _) => "\"cross-fit\"".to_owned(),
             ("noise", _) => "\"none\"".to_owned(),
             ("header", _) => "\"yes\"".to_owned(),
             ("optimiser.kind", _) => "\"adam\"".to_owned(),

@@ -10,15 +10,18 @@
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
 pub(crate) mod draw;
+mod file;
 mod frozen;
 mod gaussians;
 mod mlp;
+mod model;
 mod pool;
 mod scaling;
 mod targets;
 
 pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
+pub use model::{AboutModel, AuditModel, SampleEstimate};
 pub use targets::Targets;
 
 use crate::estimate::cannot_judge;

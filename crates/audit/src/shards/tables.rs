@@ -5,7 +5,7 @@
 
 use super::record::Record;
 use super::{RowScore, Shards, TopRow};
-use crate::correction::CORRECTED_COLUMNS;
+use crate::correction::{CORRECTED_COLUMNS, is_corrected};
 use crate::table::{AUDIT_COLUMNS, Cells, system};
 use crate::{Error, Result};
 use negscale_atomic_file::write_atomic;
@@ -115,7 +115,8 @@ impl Shards {
         })
     }
 
-    /// Writes `corrected.csv`: the suggestion where a label is flagged, else the label as given, for all rows in their order.
+    /// Writes `corrected.csv`: the suggestion where a label is flagged and the suggestion is sure enough, else the label as given, for all
+    /// rows in their order. Gives how many labels are changed.
     ///
     /// # Errors
     /// As [`save_top`](Self::save_top).
@@ -124,20 +125,25 @@ impl Shards {
         to: &Path,
         names: &[String],
         path_of: impl Fn(u64) -> Option<String>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.check_names(names)?;
         let names = written(names, Cells::Guarded);
+        let mut all_changed = 0;
         let failed = |source| Error::File { path: to.to_owned(), source };
         self.save(to, &CORRECTED_COLUMNS, |table| {
             self.visit(|row, &Record { given, score }| {
-                let label = if score.flag { score.suggested } else { given };
+                let RowScore { suggested, suggested_probability, flag, .. } = score;
+                let is_changed = is_corrected(flag, given, suggested, suggested_probability);
+                let label = if is_changed { suggested } else { given };
+                all_changed += u64::from(is_changed);
                 let path = path_of(row).unwrap_or_default();
                 let name = |class: u32| names[class as usize].as_str();
-                let changed = if label == given { "false" } else { "true" };
+                let changed = if is_changed { "true" } else { "false" };
                 let cells =
                     [&row.to_string(), &*Cells::Guarded.text(&path), name(label), name(given), changed];
                 table.write_record(cells).map_err(system).map_err(failed)
             })
-        })
+        })?;
+        Ok(all_changed)
     }
 }

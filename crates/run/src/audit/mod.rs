@@ -6,6 +6,7 @@ mod embeddings;
 mod evidence;
 mod figures;
 mod page;
+pub mod parts;
 mod rows;
 mod words;
 

@@ -86,7 +86,7 @@ pub fn check(most: f64, rate: f64, high: f64) -> String {
 }
 
 /// A name that fits into its column, without control characters.
-fn shorten(name: &str) -> String {
+pub(super) fn shorten(name: &str) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if name.chars().count() <= 26 {
         return name.chars().map(clean).collect();
