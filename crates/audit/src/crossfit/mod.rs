@@ -367,8 +367,11 @@ impl Experts<'_> {
     }
 }
 
+/// For each row others that are near, and how much each counts.
+type Near = Vec<Vec<(u32, f32)>>;
+
 /// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
-fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Vec<(u32, f32)>>>> {
+fn near(rows: &Rows, count: usize) -> Result<Option<Near>> {
     if count == 0 || rows.len() < 2 {
         return Ok(None);
     }
