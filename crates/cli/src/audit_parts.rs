@@ -114,7 +114,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     };
     let number: f64 = number.parse().map_err(|_| "it must be a number of bytes, such as 512MiB or 2GB")?;
     let all = number * factor as f64;
-    if all >= 1.0 && all < 1e18 { Ok(all as u64) } else { Err("it must be from 1 byte to 10^18".into()) }
+    if (1.0..1e18).contains(&all) { Ok(all as u64) } else { Err("it must be from 1 byte to 10^18".into()) }
 }
 
 /// A bar on a terminal, nothing elsewhere.
