@@ -120,7 +120,7 @@ pub struct CrossFitSettings {
 }
 
 impl CrossFitSettings {
-    /// Settings for so many rows of so many classes, chosen on the development sets of `docs/decisions/015-audit.md`.
+    /// Settings for so many rows of so many classes, chosen on the development sets of `docs/decisions/013-audit.md`.
     #[must_use]
     pub fn new(rows: usize, classes: usize, seed: u64) -> Self {
         let batch = (rows / 24).clamp(16, 256);

@@ -205,7 +205,7 @@ pub(super) const AUDIT: &[Row] = &[
     (
         "flag_below",
         Number,
-        "",
+        UNSET,
         "flag labels whose probability of being right is below this, instead of as many as are estimated to be wrong",
     ),
     ("losses", Text, "last", "loss used to judge a label: last, or the mean over recent epochs"),
