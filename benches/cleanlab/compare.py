@@ -21,8 +21,8 @@ Columns: AP = average precision of the order at finding wrong labels (sklearn); 
 rate error = estimated minus true share of wrong labels; s = seconds; cpu s = seconds
 of all cores together, which is what to compare on a machine that others use too (there set OMP_WAIT_POLICY=PASSIVE: PyTorch's threads spin).
 
-Sets: cifar10:{aggre,worse,random1,random2,random3}, cifar100:fine (labels by people), cifar10:sym0.5 (half of the labels resampled, uniformly,
-45 % wrong), cifar10:errors and cifar100:errors: the test rows with their published labels, audited by themselves (10,000 rows).
+Sets: cifar10:{aggre,worse,random1,random2,random3}, cifar100:fine (labels by people; @N: N of the rows), cifar10:sym0.5 (half of the labels resampled, uniformly,
+45 % wrong), cifar10:asym0.4 (40 % of the labels of five classes named as another one), cifar10:errors and cifar100:errors: the test rows with their published labels, audited by themselves (10,000 rows).
 People judged only some of those labels (candidates chosen by another network): five people each, and a label counts as wrong if fewer than three
 chose it alone (54 of 275 and 585 of 2,235). `judged`: the order among judged candidates alone. `all`: wrong ones among all 10,000 rows, whoever was not judged taken to be
 right, which favours nobody but makes AP a lower bound. No rate error there: the true rate is not known.
@@ -44,8 +44,8 @@ from cleanlab.rank import get_label_quality_scores
 from sklearn.metrics import average_precision_score
 
 SETS = [
-    "cifar10:aggre", "cifar10:random1", "cifar10:random2", "cifar10:random3", "cifar10:worse", "cifar100:fine",
-    "cifar10:sym0.5", "cifar10:errors", "cifar100:errors",
+    "cifar10:aggre", "cifar10:random1", "cifar10:random2", "cifar10:random3", "cifar10:worse", "cifar100:fine", "cifar100:fine@5000",
+    "cifar10:sym0.5", "cifar10:asym0.4", "cifar10:errors", "cifar100:errors",
 ]
 CIFAR10N = ["clean", "aggre", "worse", "random1", "random2", "random3"]
 
@@ -55,6 +55,7 @@ class Material:
 
     def __init__(self, folder, name):
         family, kind = name.split(":")
+        kind, _, rows = kind.partition("@")
         features = np.load(folder / f"embeddings/{family}_efflite0_pca128.npy").astype(np.float32)
         truth = np.load(folder / f"embeddings/{family}_labels.npy").astype(np.int64)
         self.name, self.judged = name, None
@@ -80,9 +81,18 @@ class Material:
             chosen = chance.permutation(len(truth))[: int(float(kind[3:]) * len(truth))]
             self.given = truth.copy()
             self.given[chosen] = chance.integers(0, truth.max() + 1, len(chosen))
+        elif kind == "asym0.4":
+            chance = np.random.default_rng(0)
+            chosen = chance.permutation(len(truth))[: int(0.4 * len(truth))]
+            flips = {9: 1, 2: 0, 3: 5, 5: 3, 4: 7}
+            self.given = truth.copy()
+            self.given[chosen] = [flips.get(label, label) for label in truth[chosen]]
         else:
             raise SystemExit(f"{name}: no such labels; known: {', '.join(SETS)}")
         self.wrong = self.given != truth
+        if rows:
+            few = np.random.default_rng(7).permutation(len(truth))[: int(rows)]
+            self.x, self.given, self.wrong = self.x[few], self.given[few], self.wrong[few]
 
     def cut(self, rows):
         for field in ("x", "given", "wrong", "judged"):
