@@ -142,6 +142,9 @@ fn labels_may_be_in_a_file_of_their_own_and_predictions_may_be_given() {
 
     let wrong = fails(&["audit", text(&data), "--labels", text(&labels), "--label-columns", "ann,x"]);
     assert!(wrong.contains("no column `x`"), "{wrong}");
+    let start = ["audit", text(&labels), "--labels", text(&labels), "--label-columns", COLUMNS];
+    let wrong = fails(&start);
+    assert!(wrong.contains("both in the data and in the file of labels"), "{wrong}");
 }
 
 #[test]

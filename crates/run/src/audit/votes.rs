@@ -52,8 +52,7 @@ fn check_names(own: &OwnOptions, columns: &[String]) -> anyhow::Result<()> {
         bail!("column `{name}` is named twice; every column is one annotator, so name it once");
     }
     let Some(file) = &own.labels else { return Ok(()) };
-    let extension = file.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    if !["csv", "tsv"].contains(&extension.as_str()) {
+    if !is_table(file) {
         bail!("{} has no named columns; give labels as .csv or .tsv with a header", file.display());
     }
     for name in columns {
@@ -64,6 +63,27 @@ fn check_names(own: &OwnOptions, columns: &[String]) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// A table with the same columns as the file of labels would have labels among its features.
+fn refuse_twice(data: &str, own: &OwnOptions, columns: &[String]) -> Result<()> {
+    let path = Path::new(data);
+    if own.labels.is_none() || !is_table(path) || !path.is_file() {
+        return Ok(());
+    }
+    for name in columns {
+        if table::has_column(path, name)? {
+            let problem =
+                "in the data and in the file of labels; leave --labels out, or rename it in one of them";
+            return Err(anyhow::anyhow!("--label-columns: column `{name}` is both {problem}").into());
+        }
+    }
+    Ok(())
+}
+
+fn is_table(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    ["csv", "tsv"].contains(&extension.as_str())
 }
 
 /// Labels of all annotators, by one vocabulary.
@@ -80,6 +100,7 @@ impl Votes {
             let problem = "--label-columns: labels of several annotators are audited as they are and all of them; leave out noise and samples";
             return Err(anyhow::anyhow!(problem).into());
         }
+        refuse_twice(&data.data, &data.own, columns)?;
         let Splits { train, notes, left_out, .. } = splits;
         let mut parts = vec![train];
         for at in 1..columns.len() {
@@ -293,7 +314,7 @@ impl Agreed {
         text += &format!(
             "{CONSENSUS} differs from the majority vote, which was audited, for {differing} samples\n"
         );
-        text + &format!("note: shares of right labels are estimates: {CAUTION}\n")
+        text + &format!("note: shares of right labels are estimates: {CAUTION}")
     }
 }
 
