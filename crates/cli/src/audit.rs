@@ -50,6 +50,9 @@ pub struct Arguments {
     /// Look for near-copies and outliers among more than 20,000 rows, too.
     #[arg(long)]
     neighbours: bool,
+    /// Columns of labels by several annotators, separated by commas: their majority vote is audited, and their consensus and accuracies are estimated.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["label_column", "memory", "demo"])]
+    label_columns: Vec<String>,
     /// Audit rows of numbers (.npy or .parquet) in parts that take no more memory than this, such as 1GiB; needs --out.
     #[arg(long, value_name = "BYTES", value_parser = audit_parts::bytes, conflicts_with = "demo")]
     memory: Option<u64>,
@@ -67,6 +70,7 @@ const EXAMPLES: &str = "Examples:
   negscale audit table.csv --label-column kind           a table of numbers with a column of labels
   negscale audit embeddings.npy --labels labels.csv      embeddings, and a file of labels
   negscale audit table.csv --label-column kind --pred-probs p.npy   predictions that you have
+  negscale audit table.csv --label-columns ann,bob,cy    labels by several annotators
   negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
   negscale audit big.npy --labels labels.npy --memory 1GiB --out A      rows that do not fit into memory
   negscale audit --demo                                  built-in data with synthetic noise";
@@ -83,8 +87,20 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, memory, quiet, json, part } =
-        arguments;
+    let Arguments {
+        mut choices,
+        demo,
+        out,
+        fresh,
+        check,
+        pred_probs,
+        neighbours,
+        label_columns,
+        memory,
+        quiet,
+        json,
+        part,
+    } = arguments;
     if let Some(part) = part {
         return audit_parts::run(part);
     }
@@ -101,6 +117,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
     if let Some(memory) = memory {
         let mode = OutputMode::new(quiet, json);
         return audit_parts::whole(&choices, memory, out.as_deref(), fresh, check, mode);
+    }
+    if !label_columns.is_empty() {
+        let data = choices.layers_over(defaults(None)?)?.data()?;
+        let first = audit::annotator(&data.own, &label_columns, 0)?;
+        (choices.own.label_column, choices.own.ignore_columns) = (first.label_column, first.ignore_columns);
     }
     let layers = choices.layers_over(defaults(None)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;
@@ -120,7 +141,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };
     let signals = Signals::listen()?;
-    let more = AuditOptions { pred_probs, neighbours };
+    let more = AuditOptions { pred_probs, neighbours, label_columns };
     let mut screen = Screen::new(progress);
     let mut done = audit::audit(recipe, splits, out, (options, &more), &mut screen, signals.stop())?;
     let Some(most) = check else { return print(&done, &AUDIT, mode) };

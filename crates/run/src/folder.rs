@@ -105,7 +105,7 @@ impl RunFolder {
                 open_own(&baseline)?.dissolve()?;
             }
         }
-        let named = ["audit.json", "corrected.csv", "training.html", "model-2.safetensors"];
+        let named = ["audit.json", "corrected.csv", "consensus.csv", "training.html", "model-2.safetensors"];
         own.claim(RESULTS.into_iter().chain(PRODUCTS).chain(named))?;
         let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
         let words =

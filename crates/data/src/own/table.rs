@@ -48,7 +48,7 @@ pub fn open(path: &Path, reading: Reading) -> Result<Table> {
 }
 
 /// Whether the first line of a `.csv` file has this word.
-pub(super) fn has_column(path: &Path, name: &str) -> Result<bool> {
+pub fn has_column(path: &Path, name: &str) -> Result<bool> {
     let mut records = Records::new(path, lines::open(path)?)?;
     Ok(records.next()?.is_some_and(|(_, first)| first.iter().any(|field| field == name)))
 }

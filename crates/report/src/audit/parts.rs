@@ -172,7 +172,7 @@ pub struct AnnotatorRow {
     pub labels: usize,
     /// Estimated share of right ones.
     pub accuracy: f64,
-    /// Share that agrees with the consensus.
+    /// Share that agrees with the consensus of the others.
     pub agreement: f64,
 }
 

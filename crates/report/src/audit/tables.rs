@@ -137,7 +137,7 @@ pub(super) fn annotators(rows: &[AnnotatorRow]) -> Option<Shown> {
             Cell::number(percent(row.agreement, 1)),
         ]
     });
-    let head = ["annotator", "labels", "right, estimated", "agree with the consensus"];
+    let head = ["annotator", "labels", "right, estimated", "agree with the others"];
     Shown::from_rows(&head, cells.collect(), more(rows.len(), ["annotator", "annotators"]))
 }
 

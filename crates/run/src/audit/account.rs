@@ -1,6 +1,7 @@
 //! What an audit has found, whoever judged: what its files, its page and its words are made from.
 
 use super::evidence::Evidence;
+use super::votes::Agreed;
 use crate::Material;
 use crate::recipe::Recipe;
 use negscale::Taxonomy;
@@ -30,6 +31,8 @@ pub struct Account<'a> {
     pub judging: Judging,
     /// What the reader should know first.
     pub notes: Vec<String>,
+    /// What annotators agree on, where there are several.
+    pub agreed: Option<Agreed>,
     /// How good it is, where the truth is known.
     pub measures: Option<Measures>,
     /// Seconds so far.

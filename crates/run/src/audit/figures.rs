@@ -31,6 +31,8 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
             "reasons": evidence.reasons(finding, classes, account.estimate, audit.cut_off()),
         })
     });
+    let agreed = account.agreed.as_ref().map(|agreed| agreed.figures(account.material.train.given()));
+    let [annotators, agreement] = agreed.unwrap_or_default();
     Ok(json!({
         "data": account.material.train.name(),
         "samples": audit.findings().len(),
@@ -62,6 +64,8 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
         }),
         "outliers": evidence.outliers.as_ref().map(|outliers| outliers.flagged()),
         "experts": account.judging.experts.iter().map(|e| json!({ "name": e.name, "weight": e.weight })).collect::<Vec<_>>(),
+        "annotators": annotators,
+        "agreement": agreement,
         "notes": account.notes,
         "truth": truth(account)?,
         "seconds": account.seconds,

@@ -8,10 +8,12 @@ mod figures;
 mod page;
 pub mod parts;
 mod rows;
+mod votes;
 mod words;
 
 pub use embeddings::audit_embeddings;
 pub use rows::AuditOptions;
+pub use votes::annotator;
 pub use words::check as describe_check;
 
 use crate::folder::{RunFolder, write};
@@ -63,6 +65,11 @@ pub fn audit(
     if recipe.judge == Judge::CrossFit || more.pred_probs.is_some() {
         return rows::audit(recipe, splits, out, (options, more), watch, stop);
     }
+    if !more.label_columns.is_empty() {
+        let problem = "--label-columns: several annotators need rows of numbers that are judged without training, or predictions (--pred-probs); \
+                       make embeddings of pictures, and leave out settings of a training such as --host";
+        return Err(anyhow::anyhow!(problem).into());
+    }
     let begun = Instant::now();
     carry_out(&AUDIT, recipe, splits, out, options, watch, stop, |done| of_training(done, begun))
 }
@@ -106,6 +113,7 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
             ..Judging::default()
         },
         notes: Vec::new(),
+        agreed: None,
         measures: summary.audit,
         seconds: begun.elapsed().as_secs_f64(),
         started: folder.started,
@@ -146,6 +154,9 @@ fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option
     };
     audit.save_csv_with(folder.file("audit.csv"), origin, Cells::Guarded, (&MORE_COLUMNS, &more))?;
     audit.save_corrected(folder.file("corrected.csv"), origin)?;
+    if let Some(agreed) = &account.agreed {
+        agreed.save(&folder.file(votes::CONSENSUS), &account.material.train)?;
+    }
     page::report(account)?.write_html(&folder.file("report.html"))?;
     let object = figures::object(account, seconds_training)?;
     let text = serde_json::to_string_pretty(&object)?;

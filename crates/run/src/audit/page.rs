@@ -52,6 +52,10 @@ pub fn report(account: &Account) -> Result<AuditReport> {
         version: version(),
         ..AuditReport::default()
     };
+    if let Some(agreed) = &account.agreed {
+        report.annotators = agreed.rows();
+        report.command += &format!(" --label-columns '{}'", agreed.names().join(","));
+    }
     if let Some(estimate) = judged {
         report.classes = (0..classes.len())
             .map(|class| ClassRow {
@@ -160,17 +164,31 @@ pub fn report(account: &Account) -> Result<AuditReport> {
 }
 
 fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep> {
-    let data = &account.recipe.data.data;
+    let (data, own) = (&account.recipe.data.data, &account.recipe.data.own);
+    // A table has the labels of annotators beside its features.
+    let (columns, train_columns) = match &account.agreed {
+        Some(agreed) => {
+            let label = own.label_column.as_deref().filter(|_| own.labels.is_none());
+            let train = label.map(|label| {
+                format!(" --label-column '{label}' --ignore-columns '{}'", own.ignore_columns.join(","))
+            });
+            (format!(" --label-columns '{}'", agreed.names().join(",")), train.unwrap_or_default())
+        }
+        None => Default::default(),
+    };
     let step = |words: &str, command: String| NextStep { words: words.into(), command };
     vec![
         step("Look at the flagged labels, worst first, with the reasons for each.", file("audit.csv")),
         step(
             "Train on the corrected labels.",
-            format!("negscale train --data {data} --labels {}", file("corrected.csv")),
+            format!("negscale train --data {data} --labels {}{train_columns}", file("corrected.csv")),
         ),
         step(
             "Make it a check of your pipeline.",
-            format!("negscale audit {data} --check {:.2}", account.judged().map_or(0.05, |e| e.interval[1])),
+            format!(
+                "negscale audit {data}{columns} --check {:.2}",
+                account.judged().map_or(0.05, |e| e.interval[1])
+            ),
         ),
     ]
 }

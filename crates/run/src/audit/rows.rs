@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::evidence::Evidence;
+use super::votes::{Agreed, CONSENSUS, Votes};
 use super::{AUDIT, write_account};
 use crate::folder::{self, RunFolder};
 use crate::recipe::Recipe;
@@ -40,6 +41,8 @@ pub struct AuditOptions {
     pub pred_probs: Option<PathBuf>,
     /// Look for near-copies and outliers, however many rows there are.
     pub neighbours: bool,
+    /// Columns of labels where there are several, each by one annotator; see [`annotator`](super::annotator()). The data comes as opened with the first.
+    pub label_columns: Vec<String>,
 }
 
 /// What was judged.
@@ -62,6 +65,13 @@ pub(super) fn audit(
     let mut inputs = recipe.data.own_files();
     inputs.extend(more.pred_probs.clone());
     folder::keep_apart(&place, &inputs)?;
+    let (splits, votes) = match more.label_columns.as_slice() {
+        [] => (splits, None),
+        columns => {
+            let (splits, votes) = Votes::gather(&recipe, splits, columns)?;
+            (splits, Some(votes))
+        }
+    };
     let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
     pool.context("cannot start threads")?.install(|| {
@@ -74,15 +84,19 @@ pub(super) fn audit(
             }
             None => None,
         };
+        if let Some(votes) = &votes {
+            material.fingerprint = format!("{}\n{}", material.fingerprint, votes.hash());
+        }
         let folder = RunFolder::open(AUDIT.name, &place, &recipe, &material, options.fresh)?;
         watch.open(&recipe, None, &material, &folder);
-        let words = match folder.finished(AUDIT.results, &PRODUCTS)? {
+        let needed: Vec<&str> = PRODUCTS.into_iter().chain(votes.as_ref().map(|_| CONSENSUS)).collect();
+        let words = match folder.finished(AUDIT.results, &needed)? {
             Some(words) => {
                 watch.complete(recipe.train.epochs);
                 words
             }
             None => {
-                let words = judge(&recipe, &material, &folder, given, more, watch, stop, begun)?;
+                let words = judge(&recipe, &material, &folder, (given, votes), more, watch, stop, begun)?;
                 folder.finish(&words)?;
                 words
             }
@@ -96,7 +110,7 @@ fn judge(
     recipe: &Recipe,
     material: &Material,
     folder: &RunFolder,
-    given: Option<Predictions>,
+    (given, votes): (Option<Predictions>, Option<Votes>),
     more: &AuditOptions,
     watch: &mut dyn Watch,
     stop: &Stop,
@@ -122,19 +136,21 @@ fn judge(
     if let Some(tree) = &tree {
         ranking.audit = ranking.audit.with_distances(|given, suggested| tree.distance(given, suggested));
     }
-    let mut evidence = Evidence {
-        predictions: Some(match &judged {
-            Judged::Fit(fit) => fit.model.beliefs(),
-            Judged::Given(model) => model.beliefs(),
-        }),
-        ..Evidence::default()
+    let beliefs = match &judged {
+        Judged::Fit(fit) => fit.model.beliefs(),
+        Judged::Given(model) => model.beliefs(),
     };
+    let mut evidence = Evidence { predictions: Some(beliefs), ..Evidence::default() };
+    // Models that cannot judge have no say.
+    let voice = Some(beliefs).filter(|_| ranking.estimate.cannot_judge.is_none());
+    let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
     let mut notes = Vec::new();
     if let Some((values, dim)) = &features {
         look_around(&mut evidence, values, *dim, &ranking, train, more, &mut notes)?;
     }
     stop.check()?;
-    let (method, judging) = describe(&judged, begun);
+    let (method, mut judging) = describe(&judged, begun);
+    judging.words.extend(agreed.as_ref().map(Agreed::story));
     let measures = train.truth().map(|truth| ranking.audit.measure(truth)).transpose()?;
     let account = Account {
         recipe,
@@ -147,6 +163,7 @@ fn judge(
         method,
         judging,
         notes,
+        agreed,
         measures,
         seconds: begun.elapsed().as_secs_f64(),
         started: folder.started,

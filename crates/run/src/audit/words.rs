@@ -55,6 +55,9 @@ pub fn describe(account: &Account) -> String {
         }
         line(String::new());
     }
+    if let Some(agreed) = &account.agreed {
+        line(agreed.words(account.material.train.given()));
+    }
     account.notes.iter().for_each(|note| line(format!("note: {note}")));
     if let Some(measures) = &account.measures {
         let known = [
