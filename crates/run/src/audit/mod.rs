@@ -22,7 +22,7 @@ use crate::training::{Command, carry_out};
 use crate::{Done, Finished, Result, RunOptions, Stop, Watch};
 use account::Account;
 use evidence::Evidence;
-use negscale_audit::{Cells, Finding, LossSummary};
+use negscale_audit::{Cells, Finding, LossSummary, Predictions};
 use negscale_data::{Items, Splits};
 use negscale_report::Judging;
 use std::path::PathBuf;
@@ -95,7 +95,13 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
     let mut seen: Vec<f64> = losses.iter().flatten().copied().collect();
     seen.sort_by(f64::total_cmp);
     let median = seen.get(seen.len() / 2).copied();
-    let evidence = Evidence { losses: median.map(|median| (losses, median)), ..Evidence::default() };
+    let predictions = ledger.predictions().map(|all| Predictions::new(all, ledger.given(), ledger.classes()));
+    let predictions = predictions.transpose()?;
+    let evidence = Evidence {
+        predictions: predictions.as_ref(),
+        losses: median.map(|median| (losses, median)),
+        ..Evidence::default()
+    };
     let words = vec![format!("{} was trained on the labels and judged them meanwhile.", summary.name)];
     let account = Account {
         recipe,
