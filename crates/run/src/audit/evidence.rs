@@ -15,6 +15,8 @@ pub struct Evidence<'a> {
     pub near: BTreeMap<usize, Vec<u32>>,
     /// Near-copies.
     pub copies: Option<Copies>,
+    /// Near-copies that are in the test part as well: numbers from the length of the training part on are rows of the test part.
+    pub across: Vec<Vec<u32>>,
     /// Samples far from all others.
     pub outliers: Option<Outliers>,
     /// The last loss of each sample, and the median of all.

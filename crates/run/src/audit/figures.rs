@@ -62,6 +62,7 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
         "near_copies": evidence.copies.as_ref().map(|copies| {
             copies.sets().iter().map(|set| json!({ "rows": set.rows, "exact": set.is_exact })).collect::<Vec<_>>()
         }),
+        "near_copies_in_test": evidence.across,
         "outliers": evidence.outliers.as_ref().map(|outliers| outliers.flagged()),
         "experts": account.judging.experts.iter().map(|e| json!({ "name": e.name, "weight": e.weight })).collect::<Vec<_>>(),
         "annotators": annotators,

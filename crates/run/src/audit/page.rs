@@ -132,6 +132,20 @@ pub fn report(account: &Account) -> Result<AuditReport> {
             .map(|set| set.rows.iter().map(|&row| member(row as usize)).collect())
             .collect();
     }
+    if let Some(test) = &account.material.splits.test {
+        let anywhere = |row: u32| match (row as usize).checked_sub(train.len()) {
+            None => Member { split: "train".into(), ..member(row as usize) },
+            Some(index) => Member {
+                index,
+                path: test.items().origin(index),
+                label: test.given()[index] as usize,
+                split: "test".into(),
+                thumbnail: None,
+            },
+        };
+        let across = account.evidence.across.iter();
+        report.duplicates.extend(across.map(|set| set.iter().map(|&row| anywhere(row)).collect()));
+    }
     if let Some(outliers) = &account.evidence.outliers {
         let mut found = outliers.flagged();
         found.sort_by(|&a, &b| outliers.scores()[b as usize].total_cmp(&outliers.scores()[a as usize]));

@@ -13,7 +13,8 @@ use negscale::Taxonomy;
 use negscale::taxonomy::class_means;
 use negscale_audit::crossfit::{CrossFit, CrossFitSettings, Rows, cross_fit};
 use negscale_audit::neighbours::{
-    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, nearest, nearest_in, outliers,
+    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest, nearest_in,
+    outliers,
 };
 use negscale_audit::{NoiseModel, Predictions, Ranking};
 use negscale_data::own::predictions::{self, Expected};
@@ -146,7 +147,7 @@ fn judge(
     let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
     let mut notes = Vec::new();
     if let Some((values, dim)) = &features {
-        look_around(&mut evidence, values, *dim, &ranking, train, more, &mut notes)?;
+        look_around(&mut evidence, values, *dim, &ranking, material, more, &mut notes)?;
     }
     stop.check()?;
     let (method, mut judging) = describe(&judged, begun);
@@ -241,11 +242,11 @@ fn look_around(
     values: &[f32],
     dim: usize,
     ranking: &Ranking,
-    train: &Dataset,
+    material: &Material,
     more: &AuditOptions,
     notes: &mut Vec<String>,
 ) -> Result<()> {
-    let rows = Rows::new(values, dim)?;
+    let (rows, train) = (Rows::new(values, dim)?, &material.train);
     let flagged: Vec<usize> =
         ranking.audit.findings().iter().filter(|f| f.flag).take(WITH_NEIGHBOURS).map(|f| f.index).collect();
     let labels = |near: &Neighbours, row: usize, own: usize| -> Vec<u32> {
@@ -260,6 +261,15 @@ fn look_around(
         evidence.near = flagged.iter().map(|&row| (row, labels(&near, row, row))).collect();
         evidence.copies = Some(copies(&rows, &near, &CopySettings::default())?);
         evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
+        let test = material.splits.test.as_ref().map(features).transpose()?.flatten();
+        if let Some((others, _)) = test.filter(|(others, width)| *width == dim && !others.is_empty()) {
+            let others = Rows::new(&others, dim)?;
+            let search = NeighbourSettings::default();
+            let copies = copies_across(&rows, &others, &search, &CopySettings::default())?;
+            let both =
+                copies.across(rows.len()).into_iter().map(|set| copies.sets()[set as usize].rows.clone());
+            evidence.across = both.collect();
+        }
     } else {
         let chosen: Vec<f32> =
             flagged.iter().flat_map(|&row| &values[row * dim..(row + 1) * dim]).copied().collect();
