@@ -35,6 +35,8 @@ pub struct Account<'a> {
     pub agreed: Option<Agreed>,
     /// How good it is, where the truth is known.
     pub measures: Option<Measures>,
+    /// The share of wrong labels by the means of classes, as a further reading.
+    pub by_means: Option<f64>,
     /// Seconds so far.
     pub seconds: f64,
     /// When it began, in seconds since 1970.

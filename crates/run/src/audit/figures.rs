@@ -102,7 +102,7 @@ fn noise(account: &Account) -> Option<Value> {
         "rate": estimate.rate,
         "interval_95": estimate.interval,
         "cannot_judge": null,
-        "readings": { "careful": estimate.readings[0], "confident": estimate.readings[1] },
+        "readings": { "careful": estimate.readings[0], "confident": estimate.readings[1], "means": account.by_means },
         "exponent": estimate.exponent,
         "given_by_true": few.then(|| estimate.given_by_true()),
         "true_by_given": few.then(|| estimate.true_by_given()),

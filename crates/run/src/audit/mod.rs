@@ -121,6 +121,7 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
         notes: Vec::new(),
         agreed: None,
         measures: summary.audit,
+        by_means: None,
         seconds: begun.elapsed().as_secs_f64(),
         started: folder.started,
         settings: folder.settings()?,

@@ -16,7 +16,7 @@ use negscale_audit::neighbours::{
     CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest, nearest_in,
     outliers,
 };
-use negscale_audit::{NoiseModel, Predictions, Ranking};
+use negscale_audit::{NoiseModel, Predictions, Ranking, rate_by_means};
 use negscale_data::own::predictions::{self, Expected};
 use negscale_data::{Dataset, Items, Splits};
 use negscale_methods::trainer::Tree;
@@ -150,6 +150,10 @@ fn judge(
         look_around(&mut evidence, values, *dim, &ranking, material, more, &mut notes)?;
     }
     stop.check()?;
+    let by_means = match (&judged, &features) {
+        (Judged::Fit(fit), Some((values, dim))) => rate_by_means(&Rows::new(values, *dim)?, &fit.model),
+        _ => None,
+    };
     let (method, mut judging) = describe(&judged, begun);
     judging.words.extend(agreed.as_ref().map(Agreed::story));
     let measures = train.truth().map(|truth| ranking.audit.measure(truth)).transpose()?;
@@ -166,6 +170,7 @@ fn judge(
         notes,
         agreed,
         measures,
+        by_means,
         seconds: begun.elapsed().as_secs_f64(),
         started: folder.started,
         settings: folder.settings()?,
