@@ -34,7 +34,7 @@ fn clouds(count: usize, noise: f64) -> (Vec<f32>, Vec<u32>, f64) {
 
 /// Centred class means by these labels.
 fn means(rows: &[f32], labels: &[u32]) -> Vec<f64> {
-    let mut sums = vec![0.0; CLASSES * DIM];
+    let mut sums = [0.0; CLASSES * DIM];
     let mut counts = [0.0; CLASSES];
     for (row, &label) in rows.chunks(DIM).zip(labels) {
         counts[label as usize] += 1.0;
