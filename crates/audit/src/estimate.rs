@@ -12,9 +12,14 @@
 //! $q_i(c) \ge \theta_c$, of several such $c$ for the one of largest $q_i(c)$. Rows are scaled to the numbers of given labels; a row
 //! without a count is taken to be right.
 //!
-//! **Rate**: $c\, \phi(a / c)$ with $\phi$ as in [`SHARE_OF_CONFIDENT`]. Where labels are clean, $a$ is near 0 however much classes overlap, and so is $\phi$; where
-//! people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone, the truth lies between
-//! the two. The curve was drawn on development sets. **Interval**: from $(2 a + \text{rate}) / 3$ to $1.05\, c$, each widened by the 95 % sampling error
+//! **Where confusions fall.** Noise that does not look at the sample puts labels anywhere; people and overlap put them among classes that look
+//! alike. With $k_{yz} \propto \sum_i q_i(y)\, q_i(z)$ the confusions that overlap would make (each row sums to 1), the anchors' confusions $T_{yz}$, $y \ne z$, are taken for a
+//! mixture $\lambda k_{yz} + (1 - \lambda) / (C - 1)$, and $\lambda$ is the share that makes them likeliest. Uniform noise has $\lambda$ near 0 however much classes overlap.
+//!
+//! **Rate**: $(1 - w)\, a + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures. Otherwise: where labels are clean, $a$ is
+//! near 0 however much classes overlap, and so is $\phi$; where people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone,
+//! the truth lies between the two. The curve was drawn on development sets. **Interval**: of the readings that the truth may lie between,
+//! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.35\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
 //! of a delete-a-group jackknife (20 groups, Student's $t$ with 19 degrees of freedom). It does not cover labels that are wrong in a way the models have
 //! learnt: if every cat is called a dog, nobody will notice. Matrices and rates by class are the confident counts, their wrong labels scaled
 //! to the rate: one estimate, one number.
@@ -42,7 +47,15 @@ const ROUNDING: f64 = 1e-6;
 
 /// $\phi$: which share of the confident reading the rate is, by the ratio of the careful one to it; straight lines between these.
 pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
-    [(0.2, 0.0), (0.3, 1.0), (0.6, 1.0), (0.75, 0.87), (1.0, 1.0)];
+    [(0.22, 0.0), (0.34, 1.0), (0.6, 1.0), (0.78, 0.83), (1.0, 1.0)];
+/// Shares of confusions among classes that look alike below which noise is taken for uniform, and above which it is not.
+pub const ALIKE: [f64; 2] = [0.3, 0.45];
+/// Part of the way from the careful reading to the confident one that uniform noise may lie at.
+const UNIFORM_REACH: f64 = 0.35;
+/// The truth may be above the confident reading by this factor where people err on hard samples.
+const HIDDEN_REACH: f64 = 1.1;
+/// Rounds that fit the share of confusions that follow overlap.
+const MIXTURE_ROUNDS: usize = 50;
 
 /// Share of wrong labels and confusions, estimated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -53,6 +66,8 @@ pub struct NoiseEstimate {
     pub interval: [f64; 2],
     /// The two readings: careful, confident.
     pub readings: [f64; 2],
+    /// Share of the surest samples' confusions that fall among classes that look alike, rather than anywhere: $\lambda$.
+    pub among_alike: f64,
     /// Why nothing can be said about the labels, if so.
     pub cannot_judge: Option<String>,
     /// Exponent of the model of noise.
@@ -94,12 +109,17 @@ impl NoiseEstimate {
         let reach = [0, 1].map(|which| STUDENT * jackknife(all.iter().map(|rates| rates[which])));
         let [careful, confident] = readings;
         let cannot_judge = cannot_judge(model);
+        let among_alike = among_alike(model);
+        let alike = ((among_alike - ALIKE[0]) / (ALIKE[1] - ALIKE[0])).clamp(0.0, 1.0);
+        let mixed = |uniform: f64, hidden: f64| (1.0 - alike) * uniform + alike * hidden;
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
-                let rate = confident * share_of_confident(careful / confident.max(1e-9));
+                let rate = mixed(careful, confident * share_of_confident(careful / confident.max(1e-9)));
                 let low = if rate > 0.0 { (2.0 * careful + rate) / 3.0 - reach[0] } else { 0.0 };
-                (rate, [low.min(rate), 1.05 * confident.max(rate) + reach[1]].map(|x| x.clamp(0.0, 1.0)))
+                let uniform = careful + UNIFORM_REACH * (confident - careful).max(0.0);
+                let high = mixed(uniform, HIDDEN_REACH * confident).max(rate) + reach[1];
+                (rate, [low.min(rate), high].map(|x| x.clamp(0.0, 1.0)))
             }
         };
         let joint = scaled(joint, classes, rate);
@@ -111,6 +131,7 @@ impl NoiseEstimate {
             rate,
             interval,
             readings,
+            among_alike,
             cannot_judge,
             exponent: f64::from(model.exponent()),
             wrong_by_given: (0..classes).map(|g| wrong(g, votes.sizes[g] as f64)).collect(),
@@ -153,6 +174,29 @@ impl NoiseEstimate {
     pub fn wrong_labels(&self) -> usize {
         (self.rate * self.given_counts.iter().sum::<usize>() as f64).round() as usize
     }
+}
+
+/// $\lambda$: the share of the anchors' confusions that fall where beliefs overlap, by expectation and maximisation.
+fn among_alike(model: &NoiseModel) -> f64 {
+    let (beliefs, transition) = (model.beliefs(), model.transition().rows());
+    let classes = beliefs.classes();
+    if classes < 3 {
+        // Of two classes, there is one that a label can be mistaken for.
+        return 1.0;
+    }
+    let overlap = beliefs.overlap();
+    let even = 1.0 / (classes - 1) as f64;
+    let mut cells = Vec::with_capacity(classes * (classes - 1));
+    for (y, (row, t)) in overlap.chunks(classes).zip(transition.chunks(classes)).enumerate() {
+        let sum: f64 = row.iter().sum();
+        let cell = |z: usize| (f64::from(t[z]), if sum > 0.0 { row[z] / sum } else { even });
+        cells.extend((0..classes).filter(|&z| z != y).map(cell));
+    }
+    let all: f64 = cells.iter().map(|(t, _)| t).sum();
+    (0..MIXTURE_ROUNDS).fold(0.5, |share, _| {
+        let part = |&(t, k): &(f64, f64)| t * share * k / (share * k + (1.0 - share) * even);
+        if all > 0.0 { (cells.iter().map(part).sum::<f64>() / all).clamp(1e-6, 1.0) } else { 1.0 }
+    })
 }
 
 /// $\phi$.

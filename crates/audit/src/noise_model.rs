@@ -30,13 +30,13 @@ const FLOOR: f32 = 0.05;
 /// Share of a class that its anchors are.
 const ANCHORS: f64 = 0.2;
 /// Least anchors of a class that has so many.
-const LEAST_ANCHORS: usize = 20;
+const LEAST_ANCHORS: usize = 5;
 /// Rounds of expectation and maximisation that separate $q$ from $T$.
 const ROUNDS: usize = 30;
 /// Rounds that refine $T$ on all samples.
 const REFINEMENTS: usize = 10;
 /// Exponents tried where it is not known what predictions are.
-const EXPONENTS: [f32; 9] = [0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8];
+const EXPONENTS: [f32; 10] = [0.35, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 1.7, 2.0, 2.8];
 
 /// The fitted model.
 #[derive(Debug, Clone)]
@@ -336,13 +336,14 @@ impl NoiseModel {
         self.exponent
     }
 
-    /// $r$: what is believed of each sample's true label, its given one included. Classes below a thousandth are left out.
+    /// What is believed of each sample's true label, its given one included: $r$ with $q_i(y)$ raised to `sharpness`, so 1 for $r$ itself.
+    /// Classes below a thousandth are left out.
     #[must_use]
-    pub fn posteriors(&self) -> Vec<Vec<(u32, f32)>> {
+    pub fn posteriors(&self, sharpness: f32) -> Vec<Vec<(u32, f32)>> {
         let posterior = |sample| {
             let transition = self.transition.to_given(self.beliefs.given()[sample]);
             let row = self.beliefs.row(sample);
-            let part = |e: &Entry| e.probability * transition[e.class as usize];
+            let part = |e: &Entry| e.probability.powf(sharpness) * transition[e.class as usize];
             let sum: f32 = row.iter().map(part).sum();
             let mut kept: Vec<(u32, f32)> = row.iter().map(|e| (e.class, part(e) / sum)).collect();
             kept.retain(|&(_, r)| r > 1e-3);

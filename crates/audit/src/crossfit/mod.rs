@@ -124,8 +124,8 @@ impl CrossFitSettings {
     #[must_use]
     pub fn new(rows: usize, classes: usize, seed: u64) -> Self {
         let batch = (rows / 24).clamp(16, 256);
-        // At least 1,000 steps: few rows need many passes.
-        let epochs = (1000 * batch).div_ceil(rows.max(1)).clamp(5, 60);
+        // At least 500 steps: few rows need many passes.
+        let epochs = (500 * batch).div_ceil(rows.max(1)).clamp(5, 60);
         let per_class = rows / classes.max(1);
         // Few rows are memorised sooner.
         let decay = (0.5 * (50_000.0 / rows.max(1) as f32).sqrt()).clamp(0.5, 5.0);
@@ -139,15 +139,9 @@ impl CrossFitSettings {
             },
             // Beliefs of few rows go round in circles.
             rounds: if per_class < 20 { 2 } else { 3 },
-            // With few rows of a class, means and neighbours know more; with very many classes, a second network costs more than it gives.
-            networks: if per_class < 20 {
-                0
-            } else if classes > 200 {
-                1
-            } else {
-                2
-            },
-            neighbours: if rows <= 20_000 { 20 } else { 0 },
+            // With few rows of a class, means and neighbours know more. A second network gives less than neighbours do.
+            networks: usize::from(per_class >= 20),
+            neighbours: if rows <= MOST_VOTES { 20 } else { 0 },
             mlp: MlpSettings { hidden: 256, epochs, batch, rate: 3e-3, decay },
             later_epochs: (epochs * 4).div_ceil(5),
             seed,
@@ -200,6 +194,14 @@ impl CrossFit {
     }
 }
 
+/// Beliefs are raised to this power before they are taught to the next round: what is likely becomes likelier, and a wrong label that a model has
+/// half learnt is not taught on.
+const SHARPNESS: f32 = 2.0;
+/// More rows than this are not asked for their neighbours: networks have enough of them.
+const MOST_VOTES: usize = 100_000;
+/// Rows up to which all pairs are looked at for neighbours; beyond, most neighbours are enough.
+const EXACT_VOTES: usize = 10_000;
+const RECALL: f64 = 0.9;
 /// Rows that are predicted at a time.
 const CHUNK: usize = 1024;
 
@@ -275,7 +277,7 @@ pub fn cross_fit_in(
         let model = model.with_doubt(doubt.clone());
         let is_last = doubt.is_some() || number + 1 >= settings.rounds;
         if !is_last {
-            targets = Targets::of_rows(model.posteriors(), classes);
+            targets = Targets::of_rows(model.posteriors(SHARPNESS), classes);
         }
         let scaling = scaling.clone();
         done = Some(CrossFit { predictions, model, weights, folds: models, scaling });
@@ -404,7 +406,10 @@ fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
     if count == 0 || rows.len() < 2 {
         return Ok(None);
     }
-    let near = nearest(rows, &NeighbourSettings { count, ..NeighbourSettings::default() })?;
+    let near = nearest(
+        rows,
+        &NeighbourSettings { count, exact_up_to: EXACT_VOTES, recall: RECALL, ..NeighbourSettings::default() },
+    )?;
     let weighted = |row| {
         let distances = near.distances(row);
         let scale = distances.get(distances.len() / 2).map_or(1.0, |median| median.max(1e-9));
