@@ -3,7 +3,7 @@
 use crate::draw::{Draw, Purpose};
 use crate::readable::Failure;
 use crate::views::ChannelSums;
-use crate::{Error, Image, Result, Shape};
+use crate::{Annotators, Error, Image, Result, Shape, Sources};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -97,6 +97,10 @@ pub struct Dataset {
     items: Items,
     given: Vec<u32>,
     truth: Option<Vec<u32>>,
+    /// Where labels come from, where that is known.
+    sources: Option<Arc<Sources>>,
+    /// Labels by several annotators, where there are several.
+    annotators: Option<Arc<Annotators>>,
     /// Over the pixels of its pictures, once somebody has looked at them all.
     channel_sums: Arc<OnceLock<ChannelSums>>,
 }
@@ -117,7 +121,9 @@ impl Dataset {
         truth: Option<Vec<u32>>,
     ) -> Result<Self> {
         let channel_sums = Arc::default();
-        let dataset = Self { name: name.into(), classes, items, given, truth, channel_sums };
+        let (sources, annotators) = (None, None);
+        let name = name.into();
+        let dataset = Self { name, classes, items, given, truth, sources, annotators, channel_sums };
         dataset.check("label", &dataset.given)?;
         if let Some(truth) = &dataset.truth {
             dataset.check("true label", truth)?;
@@ -129,7 +135,37 @@ impl Dataset {
     pub fn unlabelled(name: impl Into<String>, items: Items) -> Self {
         let given = vec![0; items.len()];
         let classes = vec!["unlabelled".into()];
-        Self { name: name.into(), classes, items, given, truth: None, channel_sums: Arc::default() }
+        Self {
+            name: name.into(),
+            classes,
+            items,
+            given,
+            truth: None,
+            sources: None,
+            annotators: None,
+            channel_sums: Arc::default(),
+        }
+    }
+
+    /// With the sources of its labels, and the labels by several annotators that the given ones were made from.
+    ///
+    /// # Errors
+    /// If they are of another number of items.
+    pub fn with_provenance(self, sources: Option<Sources>, annotators: Option<Annotators>) -> Result<Self> {
+        let lengths = [
+            ("sources", sources.as_ref().map(|sources| sources.of_items().len())),
+            (
+                "labels by an annotator",
+                annotators.as_ref().and_then(|all| all.columns().first().map(Vec::len)),
+            ),
+        ];
+        for (what, length) in lengths {
+            if let Some(length) = length.filter(|length| *length != self.len()) {
+                let problem = format!("{length} {what} for {} items: every item needs one", self.len());
+                return Err(Error::Labels { dataset: self.name, problem });
+            }
+        }
+        Ok(Self { sources: sources.map(Arc::new), annotators: annotators.map(Arc::new), ..self })
     }
 
     fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
@@ -183,6 +219,16 @@ impl Dataset {
         self.truth.as_deref()
     }
 
+    /// Where labels come from, where a column says so.
+    pub fn sources(&self) -> Option<&Sources> {
+        self.sources.as_deref()
+    }
+
+    /// Labels by several annotators, of which the given ones are the majority votes.
+    pub fn annotators(&self) -> Option<&Annotators> {
+        self.annotators.as_deref()
+    }
+
     /// The same items with other given labels; those given before become the truth unless a truth is known.
     pub fn with_noise(&self, labels: Vec<u32>) -> Result<Self> {
         let truth = self.truth.clone().unwrap_or_else(|| self.given.clone());
@@ -192,7 +238,12 @@ impl Dataset {
     /// The same items with other labels.
     pub(crate) fn relabelled(&self, given: Vec<u32>, truth: Option<Vec<u32>>) -> Result<Self> {
         let same = Self::new(self.name.clone(), self.classes.clone(), self.items.clone(), given, truth)?;
-        Ok(Self { channel_sums: self.channel_sums.clone(), ..same })
+        Ok(Self {
+            channel_sums: self.channel_sums.clone(),
+            sources: self.sources.clone(),
+            annotators: self.annotators.clone(),
+            ..same
+        })
     }
 
     /// Sums over the pixels of its pictures, by channel. They are found once: [`Splits::check_readable`] and
@@ -223,7 +274,12 @@ impl Dataset {
         let pick = |labels: &[u32]| chosen.iter().map(|&i| labels[i]).collect();
         let truth = self.truth.as_deref().map(pick);
         let items = self.items.subset(chosen);
-        Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)
+        let some = Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)?;
+        Ok(Self {
+            sources: self.sources.as_ref().map(|sources| Arc::new(sources.pick(chosen))),
+            annotators: self.annotators.as_ref().map(|annotators| Arc::new(annotators.pick(chosen))),
+            ..some
+        })
     }
 
     /// So many of the items, chosen at random but always the same ones, in their own order.

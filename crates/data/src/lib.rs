@@ -28,6 +28,7 @@ pub mod npy;
 mod open;
 pub mod own;
 mod positioned;
+pub mod provenance;
 pub mod readable;
 #[cfg(test)]
 mod real_data;
@@ -40,4 +41,5 @@ pub use loader::{Batch, Loader, LoaderSettings, Order};
 pub use noise::{Noise, NoiseContext, NoiseSpec};
 pub use open::open;
 pub use own::stream;
+pub use provenance::{Annotators, Sources};
 pub use views::View;
