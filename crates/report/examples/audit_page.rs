@@ -316,8 +316,9 @@ fn odd() -> Result<AuditReport> {
             tree_distance: None,
         })
         .collect();
-    odd.sources =
-        (0..50).map(|at| SourceRow { source: name(at), labels: at, flagged: 0, share: 0.0 }).collect();
+    odd.sources = (0..50)
+        .map(|at| SourceRow { source: name(at), labels: at, flagged: 0, share: 0.0, interval: None })
+        .collect();
     odd.annotators =
         (0..50).map(|at| AnnotatorRow { name: name(at), accuracy: 0.5, ..AnnotatorRow::default() }).collect();
     for (rank, label) in odd.worst.iter_mut().enumerate() {

@@ -91,15 +91,21 @@ pub(super) fn sources(rows: &[SourceRow]) -> Option<Shown> {
     let mut rows: Vec<_> = rows.iter().collect();
     rows.sort_by(|a, b| falling(a.share, b.share).then(a.source.cmp(&b.source)));
     let longest = largest(rows.iter().map(|row| row.share));
+    let has_interval = rows.iter().any(|row| row.interval.is_some());
     let cells = rows.iter().take(MOST_ROWS).map(|row| {
-        vec![
+        let mut cells = vec![
             Cell::words(&row.source),
             number(row.labels),
             number(row.flagged),
             Cell::number(share(row.share)).with_bar(row.share, longest),
-        ]
+        ];
+        let interval = row.interval.map(|ends| ends.map(share));
+        let interval = interval.map_or_else(|| "–".to_owned(), |[low, high]| format!("{low} to {high}"));
+        cells.extend(has_interval.then(|| Cell::number(interval)));
+        cells
     });
-    let head = ["source", "labels", "look wrong", "wrong, estimated"];
+    let mut head = vec!["source", "labels", "look wrong", "wrong, estimated"];
+    head.extend(has_interval.then_some("interval"));
     Shown::from_rows(&head, cells.collect(), more(rows.len(), ["source", "sources"]))
 }
 

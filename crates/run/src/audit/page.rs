@@ -2,8 +2,9 @@
 
 use super::account::Account;
 use super::evidence::relations;
+use super::flags::SourceFlags;
 use crate::folder::{hardware, version};
-use crate::products::thumbnail;
+use crate::products::ShownItem;
 use crate::{Result, clock};
 use negscale_audit::Finding;
 use negscale_report::{
@@ -20,13 +21,10 @@ const DRAWN: usize = 30;
 pub fn report(account: &Account) -> Result<AuditReport> {
     let (audit, train) = (account.audit, &account.material.train);
     let classes = account.classes();
-    let cut_off = audit.cut_off();
-    let mut flagged = vec![0usize; classes.len()];
     let flags = || audit.findings().iter().filter(|finding| finding.flag);
-    flags().for_each(|finding| flagged[finding.verdict.given as usize] += 1);
     let judged = account.judged();
     let file = |name: &str| account.place.join(name).display().to_string();
-    let correction = audit.correction(judged.map_or(0.0, |estimate| estimate.rate));
+    let correction = account.correction();
     let samples = audit.findings().len();
     let origin = |index| train.items().origin(index);
     let mut report = AuditReport {
@@ -38,12 +36,8 @@ pub fn report(account: &Account) -> Result<AuditReport> {
         cannot_judge: account.cannot_judge().map(str::to_owned),
         notes: account.notes.clone(),
         class_names: classes.to_vec(),
-        flag_rule: cut_off.map_or(String::new(), |cut_off| {
-            format!(
-                "As many labels are flagged as are estimated to be wrong, the most suspicious ones: those with a score of {cut_off:.3} or more. \
-                 The score knows how often each class is given for another, so one threshold serves all classes."
-            )
-        }),
+        flag_rule: account.flags.rule(),
+        sources: account.sources().iter().map(SourceFlags::row).collect(),
         worst: flags().take(SHOWN).map(|finding| worst(account, finding)).collect(),
         settings: account.settings.clone(),
         command: format!("negscale audit {}", file("settings.toml")),
@@ -54,17 +48,16 @@ pub fn report(account: &Account) -> Result<AuditReport> {
     };
     if let Some(agreed) = &account.agreed {
         report.annotators = agreed.rows();
-        report.command += &format!(" --label-columns '{}'", agreed.names().join(","));
     }
     if let Some(estimate) = judged {
         report.classes = (0..classes.len())
             .map(|class| ClassRow {
                 class,
                 labels: estimate.given_counts[class],
-                flagged: flagged[class],
+                flagged: account.flags.classes[class].flagged,
                 share: estimate.wrong_by_given[class],
-                threshold: cut_off,
-                why: String::new(),
+                threshold: account.flags.classes[class].least.map(|(score, _)| score),
+                why: account.flags.of_class(class),
             })
             .collect();
         let confusion = |(y, g, count): (usize, usize, f64)| ConfusionRow {
@@ -102,8 +95,9 @@ pub fn report(account: &Account) -> Result<AuditReport> {
             file: file("corrected.csv"),
             changed: correction.changed,
             expected_precision: correction.expected_precision,
-            right_before: Some(correction.right[0] * samples as f64),
-            right_after: Some(correction.right[1] * samples as f64),
+            unknown: correction.unknown.map(str::to_owned),
+            right_before: Some(correction.right_before * samples as f64),
+            right_after: correction.right_after.map(|right| right * samples as f64),
         });
         report.next = next_steps(account, &file);
         let scores = audit.findings().iter().map(|f| (f.index, f.verdict.score as f32, f.verdict.given));
@@ -209,16 +203,17 @@ fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep>
 
 fn worst(account: &Account, finding: &Finding) -> WorstLabel {
     let (train, index) = (&account.material.train, finding.index);
+    let ShownItem { path, truth, thumbnail } = ShownItem::of(train, index);
     WorstLabel {
         index,
-        path: train.items().origin(index),
+        path,
         given: finding.verdict.given as usize,
         suggested: finding.verdict.suggested as usize,
         score: finding.verdict.score,
         suggested_probability: finding.verdict.suggested_probability.into(),
-        reasons: account.evidence.reasons(finding, account.classes(), account.estimate, None),
-        truth: train.truth().map(|truth| truth[index] as usize),
-        thumbnail: thumbnail(train, index),
+        reasons: account.reasons(finding),
+        truth,
+        thumbnail,
         values: Vec::new(),
     }
 }

@@ -28,12 +28,17 @@ pub fn describe(account: &Account) -> String {
             percent(low),
             percent(high)
         ));
-        let correction = account.audit.correction(estimate.rate);
+        let correction = account.correction();
         if let Some(precision) = correction.expected_precision {
             line(format!(
                 "corrected.csv changes {} labels; {} of the changes are expected to be right",
                 correction.changed,
                 percent(precision)
+            ));
+        } else if let Some(why) = correction.unknown {
+            line(format!(
+                "corrected.csv changes {} labels; how many of the changes are right is not known: {why}",
+                correction.changed
             ));
         }
         let mut worst: Vec<usize> = (0..classes.len()).filter(|&c| estimate.given_counts[c] > 0).collect();
@@ -52,6 +57,18 @@ pub fn describe(account: &Account) -> String {
                 account.tree.map_or("-".into(), |tree| tree.distance(given, true_class).to_string());
             let (probably, labelled) = (shorten(&classes[true_class]), shorten(&classes[given]));
             line(format!("{probably:<28}{labelled:<28}{count:>8.0}{distance:>10}"));
+        }
+        let mut sources = account.sources();
+        sources.sort_by(|a, b| b.flags.share().total_cmp(&a.flags.share()));
+        if !sources.is_empty() {
+            line(format!("\n{:<28}{:>8}{:>12}", "source", "samples", "wrong"));
+        }
+        for source in sources.iter().take(SHOWN) {
+            let wrong = percent(source.flags.share());
+            line(format!("{:<28}{:>8}{wrong:>12}", shorten(source.title()), source.flags.labels));
+        }
+        if sources.len() > SHOWN {
+            line(format!("... and {} more in audit.json", sources.len() - SHOWN));
         }
         line(String::new());
     }
