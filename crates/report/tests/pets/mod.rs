@@ -101,6 +101,7 @@ pub fn report() -> AuditReport {
             file: "corrected.csv".into(),
             changed: 333,
             expected_precision: Some(0.934),
+            unknown: None,
             right_before: Some(9_469.0),
             right_after: Some(9_758.0),
         }),

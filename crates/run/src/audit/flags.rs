@@ -1,9 +1,13 @@
 //! Why labels are flagged: the rule, and what it comes to in each class and from each source.
 
 use super::evidence::percent;
+use super::words::shorten;
 use negscale_audit::{Audit, FLAG_BELOW, Finding, GroupFlags, NoiseEstimate};
 use negscale_data::Sources;
 use negscale_report::SourceRow;
+
+/// Sources that are told of in words.
+const SHOWN: usize = 5;
 
 /// Which labels are flagged.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,6 +115,24 @@ pub fn by_source<'a>(
         interval: estimate.map(|estimate| flags.interval(estimate.rate, estimate.interval)),
     };
     sources.names().iter().zip(found).map(of_source).filter(|source| source.flags.labels > 0).collect()
+}
+
+/// The sources with the largest shares of wrong labels as a table; empty without any.
+pub fn write_sources(sources: &[SourceFlags]) -> String {
+    if sources.is_empty() {
+        return String::new();
+    }
+    let mut order: Vec<&SourceFlags> = sources.iter().collect();
+    order.sort_by(|a, b| b.flags.share().total_cmp(&a.flags.share()));
+    let mut text = format!("\n{:<28}{:>12}{:>12}\n", "source", "samples", "wrong");
+    for source in order.iter().take(SHOWN) {
+        let wrong = percent(source.flags.share());
+        text += &format!("{:<28}{:>12}{wrong:>12}\n", shorten(source.title()), source.flags.labels);
+    }
+    if order.len() > SHOWN {
+        text += &format!("... and {} more in audit.json\n", order.len() - SHOWN);
+    }
+    text
 }
 
 impl SourceFlags<'_> {

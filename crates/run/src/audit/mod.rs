@@ -2,6 +2,7 @@
 //! taken as they are; all leave `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
 
 mod account;
+mod commands;
 mod embeddings;
 mod evidence;
 mod figures;

@@ -1,6 +1,7 @@
 //! The audit's report page, from what was found.
 
 use super::account::Account;
+use super::commands;
 use super::evidence::relations;
 use super::flags::SourceFlags;
 use crate::folder::{hardware, version};
@@ -173,31 +174,14 @@ pub fn report(account: &Account) -> Result<AuditReport> {
 
 fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep> {
     let (data, own) = (&account.recipe.data.data, &account.recipe.data.own);
-    // A table has the labels of annotators beside its features.
-    let (columns, train_columns) = match &account.agreed {
-        Some(agreed) => {
-            let label = own.label_column.as_deref().filter(|_| own.labels.is_none());
-            let train = label.map(|label| {
-                format!(" --label-column '{label}' --ignore-columns '{}'", own.ignore_columns.join(","))
-            });
-            (format!(" --label-columns '{}'", agreed.names().join(",")), train.unwrap_or_default())
-        }
-        None => Default::default(),
-    };
     let step = |words: &str, command: String| NextStep { words: words.into(), command };
+    let most = account.judged().map_or(0.05, |estimate| estimate.interval[1]);
+    let given = account.recipe.pred_probs.as_ref();
+    let given = given.map_or(String::new(), |path| format!(" --pred-probs {}", path.display()));
     vec![
         step("Look at the flagged labels, worst first, with the reasons for each.", file("audit.csv")),
-        step(
-            "Train on the corrected labels.",
-            format!("negscale train --data {data} --labels {}{train_columns}", file("corrected.csv")),
-        ),
-        step(
-            "Make it a check of your pipeline.",
-            format!(
-                "negscale audit {data}{columns} --check {:.2}",
-                account.judged().map_or(0.05, |e| e.interval[1])
-            ),
-        ),
+        step("Train on the corrected labels.", commands::train(data, own, &file("corrected.csv"))),
+        step("Make it a check of your pipeline.", commands::check(data, own, &given, most)),
     ]
 }
 
