@@ -46,6 +46,10 @@ pub trait FeatureStore: Send + Sync {
     fn origin(&self, _index: usize) -> Option<String> {
         None
     }
+    /// Names of its numbers, if they are columns of a table; else none.
+    fn names(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// The items of a dataset.
@@ -357,6 +361,9 @@ impl FeatureStore for Chosen<dyn FeatureStore> {
     }
     fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
         self.store.read(self.chosen[index], out)
+    }
+    fn names(&self) -> &[String] {
+        self.store.names()
     }
     fn origin(&self, index: usize) -> Option<String> {
         self.store.origin(self.chosen[index])

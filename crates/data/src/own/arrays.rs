@@ -83,7 +83,7 @@ pub(super) fn open(
         ("safetensors", beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
         (_, beside) => {
             let table = table::open(path, reading(path, beside.is_some(), options)?)?;
-            let items = identified(table.features.into_features()?, table.ids);
+            let items = identified(table.features.into_features()?, table.ids, table.names);
             let part = match (beside, table.given) {
                 (Some(beside), _) => {
                     let part = joined(items, beside, table.notes)?;
@@ -143,7 +143,7 @@ pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<(Items, Ve
             let mut reading = reading(path, true, options)?;
             reading.layout.label = options.label_column.as_deref().or(reading.layout.label);
             let table = table::open(path, reading)?;
-            return Ok((identified(table.features.into_features()?, table.ids), table.notes));
+            return Ok((identified(table.features.into_features()?, table.ids, table.names), table.notes));
         }
     };
     let labels = options.label_column.clone().or_else(|| file.first_of(&LABELS));

@@ -41,6 +41,8 @@ pub struct Table {
     pub side: SideColumns,
     /// Ids, where there is a column of them.
     pub ids: Option<Vec<String>>,
+    /// Names of the features, where there is a header.
+    pub names: Vec<String>,
     /// What a person should know of how it was read.
     pub notes: Vec<String>,
 }
@@ -183,6 +185,11 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
         side,
         truth: roles.truth.map(|_| truth),
         ids: roles.id.map(|_| ids),
+        names: if has_header {
+            roles.features.iter().map(|&at| names[at].clone()).collect()
+        } else {
+            Vec::new()
+        },
         notes: notes.collect(),
     })
 }

@@ -22,9 +22,9 @@ pub struct ClassRow {
     pub flagged: usize,
     /// The estimated share of these that is wrong.
     pub share: f64,
-    /// The score from which a label of this class is flagged.
+    /// The score of the least suspicious flagged label of this class.
     pub threshold: Option<f64>,
-    /// Why that score, in a few words; may be empty.
+    /// What is known at that score, in a few words; may be empty.
     pub why: String,
 }
 

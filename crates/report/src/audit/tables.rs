@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::AuditReport;
 use super::parts::{AnnotatorRow, Expert, Relations, SourceRow};
 use crate::card::class_name;
-use crate::number::{count, percent, place, plain, share};
+use crate::number::{count, percent, place, share};
 use crate::shown::{Cell, Shown};
 
 /// Rows of a table, groups of duplicates, and outliers that are shown.
@@ -44,7 +44,7 @@ pub(super) fn classes(audit: &AuditReport) -> Option<Shown> {
     let longest = largest(rows.iter().map(|row| row.share));
     let mut head = vec!["labelled", "labels", "look wrong", "wrong, estimated"];
     head.extend(has_threshold.then_some("flagged from score"));
-    head.extend(has_why.then_some("because"));
+    head.extend(has_why.then_some("at that score"));
     let cells = rows.iter().take(MOST_ROWS).map(|row| {
         let mut cells = vec![
             Cell::words(class_name(&audit.class_names, row.class)),
@@ -52,8 +52,9 @@ pub(super) fn classes(audit: &AuditReport) -> Option<Shown> {
             number(row.flagged),
             Cell::number(share(row.share)).with_bar(row.share, longest),
         ];
-        cells
-            .extend(has_threshold.then(|| Cell::number(row.threshold.map_or_else(|| "–".to_owned(), plain))));
+        cells.extend(has_threshold.then(|| {
+            Cell::number(row.threshold.map_or_else(|| "–".to_owned(), |score| format!("{score:.3}")))
+        }));
         cells.extend(has_why.then(|| Cell::words(&row.why)));
         cells
     });

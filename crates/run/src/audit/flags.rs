@@ -72,7 +72,26 @@ impl Flags {
     /// Why a class is flagged from that score on.
     pub fn of_class(&self, class: usize) -> String {
         let least = self.classes[class].least;
-        least.map_or(String::new(), |(_, right)| format!("there the label is right with {}", percent(right)))
+        least.map_or(String::new(), |(_, right)| {
+            format!("the label still has a probability of {}", percent(right))
+        })
+    }
+
+    /// Why a flagged label is above the threshold, for a page that has the table of classes.
+    pub fn short_reason(&self, finding: &Finding, names: &[String]) -> String {
+        let (verdict, class) = (&finding.verdict, &self.classes[finding.verdict.given as usize]);
+        let name = &names[verdict.given as usize];
+        let others = format!("as are {} of {} labels {name}", class.flagged, class.labels);
+        match (self.rule, self.cut_off) {
+            (Rule::AsEstimated, Some(cut_off)) => {
+                format!("flagged because its score {:.3} is not below {cut_off:.3}, {others}", verdict.score)
+            }
+            (Rule::Below(below), _) => format!(
+                "flagged because its probability of being right, {:.3}, is below {below}, {others}",
+                verdict.clean_probability
+            ),
+            (Rule::AsEstimated, None) => others,
+        }
     }
 
     /// Why a flagged label is above the threshold.
@@ -81,7 +100,7 @@ impl Flags {
         let name = &names[verdict.given as usize];
         let of_class = match class.least {
             Some((score, right)) => format!(
-                "of {} labels {name} {} are flagged, the least suspicious with a score of {score:.3}, where the label is right with {}",
+                "of {} labels {name} {} are flagged, the least suspicious with a score of {score:.3}, where the label still has a probability of {}",
                 class.labels,
                 class.flagged,
                 percent(right)

@@ -8,6 +8,7 @@ use crate::folder::{hardware, version};
 use crate::products::ShownItem;
 use crate::{Result, clock};
 use negscale_audit::Finding;
+use negscale_data::{Dataset, Items};
 use negscale_report::{
     AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Figure, Member, NextStep,
     Outlier, RelationShare, Relations, Separation, SummaryRow, WorstLabel,
@@ -185,9 +186,26 @@ fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep>
     ]
 }
 
+/// Names and values of a row of a table; nothing of rows whose columns have no names.
+fn row_values(train: &Dataset, index: usize) -> Vec<(String, String)> {
+    let Items::Features(store) = train.items() else { return Vec::new() };
+    let mut row = vec![0.0; store.dim()];
+    if store.names().len() != row.len() || store.read(index, &mut row).is_err() {
+        return Vec::new();
+    }
+    store.names().iter().zip(row).map(|(name, value)| (name.clone(), value.to_string())).collect()
+}
+
 fn worst(account: &Account, finding: &Finding) -> WorstLabel {
     let (train, index) = (&account.material.train, finding.index);
     let ShownItem { path, truth, thumbnail } = ShownItem::of(train, index);
+    let names = account.classes();
+    let mut reasons = account.evidence.reasons(finding, names, account.estimate);
+    reasons.push(account.flags.short_reason(finding, names));
+    let source = train.sources().and_then(|sources| sources.name(index)).filter(|name| !name.is_empty());
+    let mut values: Vec<(String, String)> =
+        source.map(|name| ("source".into(), name.into())).into_iter().collect();
+    values.extend(row_values(train, index));
     WorstLabel {
         index,
         path,
@@ -195,9 +213,9 @@ fn worst(account: &Account, finding: &Finding) -> WorstLabel {
         suggested: finding.verdict.suggested as usize,
         score: finding.verdict.score,
         suggested_probability: finding.verdict.suggested_probability.into(),
-        reasons: account.reasons(finding),
+        reasons,
         truth,
         thumbnail,
-        values: Vec::new(),
+        values,
     }
 }

@@ -207,7 +207,13 @@ fn items(
             shard.labels(id, &mut ids)?;
         }
     }
+    let names = match (shards.first(), chosen.first()) {
+        (Some(shard), Some(chosen)) if !chosen.is_list => {
+            chosen.leaves.iter().map(|&at| shard.schema().column(at).path().string()).collect()
+        }
+        _ => Vec::new(),
+    };
     let ids = (!ids.is_empty()).then(|| ids.words().map(str::to_owned).collect());
     let notes = chosen.into_iter().next().map_or(Vec::new(), |chosen| chosen.notes);
-    Ok((identified(array, ids), notes))
+    Ok((identified(array, ids, names), notes))
 }
