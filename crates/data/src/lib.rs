@@ -20,6 +20,7 @@ pub mod fetch;
 pub mod folders;
 pub mod image;
 pub mod inspect;
+mod items;
 pub mod known;
 pub mod loader;
 mod memory;

@@ -20,7 +20,8 @@ pub struct LossHistory {
 impl LossHistory {
     /// What a ledger has; nothing if it has no loss.
     pub fn of(ledger: &Ledger) -> Option<Self> {
-        let epochs: Vec<u64> = ledger.epochs().collect();
+        // For people epochs count from 1.
+        let epochs: Vec<u64> = ledger.epochs().map(|epoch| epoch + 1).collect();
         let of: Vec<Vec<Option<f32>>> =
             (0..ledger.len()).map(|sample| ledger.losses(sample).collect()).collect();
         let median = |epoch: usize| {
@@ -82,7 +83,7 @@ mod tests {
     fn history(epochs: &[[f32; 3]]) -> LossHistory {
         let mut ledger = Ledger::new(&[0, 1, 0], 2, 10).unwrap();
         for (epoch, losses) in epochs.iter().enumerate() {
-            ledger.begin_epoch(epoch as u64 + 1).unwrap();
+            ledger.begin_epoch(epoch as u64).unwrap();
             ledger.record_losses(All, losses).unwrap();
         }
         LossHistory::of(&ledger).unwrap()
@@ -108,7 +109,7 @@ mod tests {
     fn a_sample_has_the_losses_of_the_epochs_in_which_it_was_seen() {
         let mut ledger = Ledger::new(&[0, 1], 2, 2).unwrap();
         assert!(LossHistory::of(&ledger).is_none());
-        for (epoch, loss) in [(1, 4.0), (2, 3.0), (3, 1.0)] {
+        for (epoch, loss) in [(0, 4.0), (1, 3.0), (2, 1.0)] {
             ledger.begin_epoch(epoch).unwrap();
             ledger.record_losses(These(&[0]), &[loss]).unwrap();
         }

@@ -35,6 +35,7 @@ mod meanings;
 mod resolve;
 mod text;
 mod value;
+mod written;
 
 pub use data::DataSettings;
 pub use keys::{Key, TableDoc, find, keys, tables};
