@@ -68,9 +68,9 @@ impl Audit {
         let unknown = match changed.len() {
             0 => None,
             1..FEWEST => Some("too few labels change to say"),
-            _ if interval[0] < NEAR_ZERO * interval[1] => {
-                Some("the estimate's interval begins near 0, so perhaps hardly any label is wrong")
-            }
+            _ if interval[0] < NEAR_ZERO * interval[1] => Some(
+                "the estimate's interval begins near 0 compared with where it ends, so perhaps hardly any label is wrong",
+            ),
             _ => None,
         };
         let is_known = unknown.is_none();

@@ -6,6 +6,7 @@ use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
 use negscale::PairCoverage;
 use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate, Predictions};
+use negscale_methods::trainer::Estimated;
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{TestAccuracy, mark_true_labels};
@@ -63,7 +64,7 @@ pub(crate) fn rank(
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
-) -> Result<(Audit, Option<(NoiseEstimate, Predictions)>)> {
+) -> Result<(Audit, Option<Estimated>)> {
     let (verdicts, judged) = trained.trainer.judge()?;
     let names = material.train.classes();
     let audit = match (&judged, recipe.flag_below) {

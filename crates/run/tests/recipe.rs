@@ -163,7 +163,8 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
     add(
         "audit",
         toml::Table::from_iter(
-            ["flag_below", "judge", "losses", "recent"].map(|key| (key.to_owned(), true.into())),
+            ["flag_below", "judge", "losses", "neighbours", "pred_probs", "recent"]
+                .map(|key| (key.to_owned(), true.into())),
         ),
     );
     add("audit.mixture", table(&negscale_audit::gmm::GmmSettings::default()));

@@ -64,6 +64,9 @@ use std::time::Instant;
 use task::Shown;
 use tensor::to_part;
 
+/// How many labels are wrong, and the predictions that say so.
+pub type Estimated = (NoiseEstimate, Predictions);
+
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Position {
@@ -331,7 +334,7 @@ impl Trainer {
     }
 
     /// The same, with the predictions that the estimate is made from.
-    pub fn judge(&self) -> Result<(Vec<Verdict>, Option<(NoiseEstimate, Predictions)>)> {
+    pub fn judge(&self) -> Result<(Vec<Verdict>, Option<Estimated>)> {
         let ledger = self.ledger()?;
         let Some(predictions) = ledger.predictions() else {
             return Ok((ledger.verdicts(&self.settings.verdict)?, None));
