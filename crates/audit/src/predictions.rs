@@ -171,12 +171,16 @@ fn keep(row: &[f32], given: u32, into: &mut [Entry]) {
 fn check(predictions: &[f32], given: &[u32], classes: usize) -> Result<()> {
     let outside = given.iter().position(|&label| label as usize >= classes);
     match outside.filter(|_| given.len().checked_mul(classes) == Some(predictions.len())) {
-        Some(at) => {
-            let problem = format!("label {} of sample {at} is not a class: there are {classes}", given[at]);
-            Err(Error::Samples { what: "predictions", problem })
-        }
+        Some(_) => check_labels("predictions", given, classes),
         None => check_rows(predictions, given.len(), classes),
     }
+}
+
+/// Refuses labels that are not classes; `what` is what they belong to.
+pub(crate) fn check_labels(what: &'static str, given: &[u32], classes: usize) -> Result<()> {
+    let Some(at) = given.iter().position(|&label| label as usize >= classes) else { return Ok(()) };
+    let problem = format!("label {} of sample {at} is not a class: there are {classes}", given[at]);
+    Err(Error::Samples { what, problem })
 }
 
 /// Refuses what is no prediction of so many samples.

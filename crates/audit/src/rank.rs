@@ -28,8 +28,7 @@ impl Ranking {
     /// If there are fewer names than classes.
     pub fn by(model: &NoiseModel, class_names: &[String]) -> Result<Self> {
         let alternatives = model.alternatives();
-        let careful: Vec<f64> = alternatives.iter().map(|found| 1.0 - found.given).collect();
-        let estimate = NoiseEstimate::of(model, &careful);
+        let estimate = NoiseEstimate::by_alternatives(model, &alternatives);
         let verdicts: Vec<Verdict> = alternatives
             .iter()
             .zip(model.beliefs().given())
@@ -37,6 +36,14 @@ impl Ranking {
             .collect();
         let audit = Audit::flagging(&verdicts, class_names, estimate.wrong_labels())?;
         Ok(Self { audit, estimate })
+    }
+}
+
+impl NoiseEstimate {
+    /// The estimate by a model that has judged its samples already.
+    pub(crate) fn by_alternatives(model: &NoiseModel, alternatives: &[Alternative]) -> Self {
+        let careful: Vec<f64> = alternatives.iter().map(|found| 1.0 - found.given).collect();
+        Self::of(model, &careful)
     }
 }
 

@@ -10,10 +10,8 @@
 //! **Suggestion**: the likeliest other class by that model. Where nobody has looked, $\arg\max_c t_{ic}$ of the believed target; among equals the
 //! given label, else the first. (A target that prefers nothing accuses nobody.)
 
-use crate::Ledger;
-use crate::NoiseModel;
-use crate::Result;
 use crate::gmm::{self, GmmSettings};
+use crate::{Ledger, NoiseEstimate, NoiseModel, Result};
 use serde::{Deserialize, Serialize};
 
 /// One loss per sample from those of recent epochs.
@@ -71,15 +69,21 @@ pub struct Verdict {
 }
 
 impl Ledger {
-    /// The verdict on every sample, in order, by a model fitted to this ledger's predictions; the clean probability is the host's.
-    pub fn verdicts_by(&self, model: &NoiseModel, settings: &VerdictSettings) -> Result<Vec<Verdict>> {
+    /// The verdict on every sample, in order, by a model fitted to this ledger's predictions, and how many labels are wrong; the clean probability is
+    /// the host's. Samples are judged once for both.
+    pub fn judge_by(
+        &self,
+        model: &NoiseModel,
+        settings: &VerdictSettings,
+    ) -> Result<(Vec<Verdict>, NoiseEstimate)> {
         let mut verdicts = self.verdicts(settings)?;
-        for (verdict, found) in verdicts.iter_mut().zip(model.alternatives()) {
-            let by_model = Verdict::of_alternative(&found, verdict.given);
+        let alternatives = model.alternatives();
+        for (verdict, found) in verdicts.iter_mut().zip(&alternatives) {
+            let by_model = Verdict::of_alternative(found, verdict.given);
             *verdict =
                 Verdict { clean_probability: verdict.clean_probability, source: verdict.source, ..by_model };
         }
-        Ok(verdicts)
+        Ok((verdicts, NoiseEstimate::by_alternatives(model, &alternatives)))
     }
 
     /// The verdict on every sample, in order, scored by clean probabilities.

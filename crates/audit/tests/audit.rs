@@ -161,22 +161,24 @@ fn suggestions_are_taken_over_from_above_six_tenths() {
 
 #[test]
 fn what_a_correction_brings_is_counted_by_hand() {
-    let verdicts = [
+    let four = [
         Verdict { suggested_probability: 0.75, ..verdict(0, 1, 0.25, 0.25) },
         Verdict { suggested_probability: 1.0, ..verdict(1, 2, 0.0, 0.0) },
         Verdict { suggested_probability: 0.5, ..verdict(2, 0, 0.25, 0.375) }, // flagged, not sure
         verdict(0, 0, 1.0, 1.0),
     ];
+    let verdicts = four.repeat(10);
     let classes = names(&["a", "b", "c"]);
-    let found = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.5);
-    assert_eq!((found.changed, found.expected_precision), (2, Some(0.875)));
-    assert_eq!(found.right, [0.5, 0.5 + (1.75 - 0.25) / 4.0]);
-    let more = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.125);
-    assert_eq!(more.right, [0.875, 1.0], "no more than all can be right");
-    let none = Audit::new(&verdicts, &classes, 0.0).unwrap().correction(0.25);
-    assert_eq!((none.changed, none.expected_precision, none.right), (0, None, [0.75, 0.75]));
+    let found = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.5, [0.4, 0.6]);
+    assert_eq!((found.changed, found.expected_precision), (20, Some(0.875)));
+    assert_eq!((found.right_before, found.right_after), (0.5, Some(0.5 + (1.75 - 0.25) / 4.0)));
+    let more = Audit::new(&verdicts, &classes, FLAG_BELOW).unwrap().correction(0.125, [0.1, 0.2]);
+    assert_eq!((more.right_before, more.right_after), (0.875, Some(1.0)), "no more than all can be right");
+    let none = Audit::new(&verdicts, &classes, 0.0).unwrap().correction(0.25, [0.2, 0.3]);
+    assert_eq!((none.changed, none.expected_precision, none.right_after), (0, None, Some(0.75)));
     let empty = Audit::new(&[], &classes, 0.5).unwrap();
-    assert_eq!((empty.correction(0.0).right, empty.cut_off(), empty.flagged()), ([1.0, 1.0], None, 0));
+    let nothing = empty.correction(0.0, [0.0, 1.0]);
+    assert_eq!((nothing.right_after, empty.cut_off(), empty.flagged()), (Some(1.0), None, 0));
 }
 
 #[test]

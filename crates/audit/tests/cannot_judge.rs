@@ -21,7 +21,7 @@ fn is_unjudged(what: &str, rows: &[f32], given: &[u32], classes: usize) {
         );
         assert_eq!((found.audit.flagged(), found.audit.cut_off()), (0, None), "{what}");
         assert_eq!(found.audit.corrected(), given, "{what}");
-        assert_eq!(found.audit.correction(estimate.rate).changed, 0, "{what}");
+        assert_eq!(found.audit.correction(estimate.rate, estimate.interval).changed, 0, "{what}");
         assert_eq!(found.audit.findings().len(), given.len(), "{what}: there is still an order");
     }
 }

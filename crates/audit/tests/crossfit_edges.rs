@@ -144,7 +144,7 @@ fn frozen_models_say_of_the_rows_of_their_fold_what_the_fit_said() {
     assert!(told(&[0.0; 4], &[0]).contains("no rows of 5"));
     assert!(told(&[f32::NAN; 5], &[0]).contains("is NaN"));
     assert!(told(&[0.0; 5], &[0, 1]).contains("2 for 1 rows"));
-    assert!(told(&[0.0; 5], &[3]).contains("label 3 of row 0 is not a class: there are 3"));
+    assert!(told(&[0.0; 5], &[3]).contains("label 3 of sample 0 is not a class: there are 3"));
     assert!(frozen.judge(0, &[], &[]).unwrap().is_empty());
 }
 

@@ -4,7 +4,7 @@
 use negscale_audit::gmm::{GmmSettings, clean_probabilities};
 use negscale_audit::ledger::SampleIndices::{All, These};
 use negscale_audit::ledger::{Ledger, RECENT_EPOCHS};
-use negscale_audit::{LossSummary, NoiseModel, Predictions, Source, VerdictSettings};
+use negscale_audit::{LossSummary, NoiseEstimate, NoiseModel, Predictions, Source, VerdictSettings};
 
 fn losses(ledger: &Ledger, sample: usize) -> Vec<Option<f32>> {
     ledger.losses(sample).collect()
@@ -179,8 +179,9 @@ fn by_a_model_the_clean_probability_is_the_hosts_and_the_rest_the_models() {
     ledger.set_clean(These(&[1, 4]), &[0.125, 1.0]).unwrap();
     let model = NoiseModel::fit(&Predictions::new(ledger.predictions().unwrap(), &given, 3).unwrap());
     let settings = VerdictSettings::default();
-    let (by_model, alone) =
-        (ledger.verdicts_by(&model, &settings).unwrap(), ledger.verdicts(&settings).unwrap());
+    let (by_model, estimate) = ledger.judge_by(&model, &settings).unwrap();
+    assert_eq!(estimate, NoiseEstimate::new(&model), "one pass, the same estimate");
+    let alone = ledger.verdicts(&settings).unwrap();
     for (i, found) in model.alternatives().iter().enumerate() {
         let verdict = by_model[i];
         assert_eq!(

@@ -74,7 +74,7 @@ fn clean_labels_of_overlapping_classes_are_not_called_noise() {
             let found = Ranking::by(&NoiseModel::fit(&predictions), &names(classes)).unwrap();
             check_shape(&found.estimate);
             assert!(found.estimate.rate <= 0.02, "{classes} classes, {what}: {:?}", found.estimate);
-            let changed = found.audit.correction(found.estimate.rate).changed;
+            let changed = found.audit.correction(found.estimate.rate, found.estimate.interval).changed;
             assert!(changed <= 20, "{classes} classes, {what}: {changed} labels changed");
         }
     }

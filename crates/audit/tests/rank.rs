@@ -86,7 +86,7 @@ fn a_correction_is_as_right_as_it_expects_to_be() {
     for (classes, distance, rate) in [(2, 2.5, 0.2), (4, 2.5, 0.3), (6, 4.0, 0.5)] {
         let world = world(8000, classes, distance, &symmetric(classes, rate), 2);
         let found = rank(&world.of_true, &world.given).unwrap();
-        let expected = found.audit.correction(found.estimate.rate);
+        let expected = found.audit.correction(found.estimate.rate, found.estimate.interval);
         let corrected = found.audit.corrected();
         let changed: Vec<usize> = (0..8000).filter(|&i| corrected[i] != world.given[i]).collect();
         assert_eq!(expected.changed, changed.len());
@@ -95,7 +95,7 @@ fn a_correction_is_as_right_as_it_expects_to_be() {
         let told = expected.expected_precision.unwrap();
         assert!((precision - told).abs() < 0.03, "{classes} classes: {precision}, expected {told}");
         let after = corrected.iter().zip(&world.truth).filter(|(a, b)| a == b).count() as f64 / 8000.0;
-        let [was, will] = expected.right;
+        let (was, will) = (expected.right_before, expected.right_after.unwrap());
         assert!((was - (1.0 - world.rate())).abs() < 0.04, "{classes} classes: {was}");
         assert!(
             (will - after).abs() < 0.04 && after > 1.0 - world.rate(),

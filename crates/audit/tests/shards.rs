@@ -179,6 +179,44 @@ fn counts_and_the_top_list_are_those_of_all_rows() {
 }
 
 #[test]
+fn true_labels_and_sources_are_compared_as_by_hand_for_any_number_of_shards() {
+    let rows = Rows::new(5000);
+    let truth: Vec<u32> =
+        (0..5000).map(|row| if row % 5 == 0 { (row % 4) as u32 } else { rows.given[row] }).collect();
+    let sources: Vec<u32> = (0..5000).map(|row| u32::from(row % 3 == 0)).collect();
+    let mut first = None;
+    for of in [1, 3] {
+        let folder = TempDir::new().unwrap();
+        (1..=of).for_each(|number| drop(score(&rows, number, of, folder.path()).unwrap()));
+        let shards = Shards::open(folder.path()).unwrap();
+        let found = (shards.compare(&truth).unwrap(), shards.by_group(2, &sources).unwrap());
+        assert_eq!(*first.get_or_insert_with(|| found.clone()), found);
+        let all = shards.top(5000).unwrap();
+        let is_wrong: Vec<bool> = all.iter().map(|row| row.given != truth[row.row as usize]).collect();
+        let scores: Vec<f64> = all.iter().map(|row| row.score.score.into()).collect();
+        let (compared, groups) = &found;
+        let by_hand = negscale_audit::average_precision(&scores, &is_wrong).unwrap();
+        assert!((compared.average_precision.unwrap() - by_hand).abs() < 1e-12);
+        let count = |is: &dyn Fn(usize) -> bool| (0..all.len()).filter(|&at| is(at)).count() as u64;
+        let flag = |at: usize| all[at].score.flag;
+        assert_eq!(compared.wrong, count(&|at| is_wrong[at]));
+        let (flagged, hits) = (count(&flag), count(&|at| flag(at) && is_wrong[at]));
+        assert_eq!(compared.flag_precision, Some(hits as f64 / flagged as f64));
+        let named = count(&|at| is_wrong[at] && all[at].score.suggested == truth[all[at].row as usize]);
+        assert_eq!(compared.suggestion_accuracy, Some(named as f64 / compared.wrong as f64));
+        let changed = |at: usize| flag(at) && all[at].score.suggested_probability > 0.6;
+        let kept = count(&|at| !is_wrong[at] && !changed(at));
+        assert_eq!(compared.right_kept, Some(kept as f64 / compared.right_before as f64));
+        for (source, group) in (0..).zip(groups) {
+            let here = |at: usize| sources[all[at].row as usize] == source;
+            assert_eq!(*group, (count(&here), count(&|at| here(at) && flag(at))));
+        }
+        assert!(said(shards.compare(&truth[1..])).contains("4999 true labels for 5000 rows"));
+        assert!(shards.by_group(2, &sources[1..]).is_err());
+    }
+}
+
+#[test]
 fn tables_have_the_columns_of_an_audit_and_rows_in_their_order() {
     let rows = Rows::new(100);
     let folder = TempDir::new().unwrap();

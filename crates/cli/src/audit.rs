@@ -3,15 +3,15 @@
 //! Features are judged by cross-fitting, pictures by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
 use crate::audit_parts::{self, Part};
-use crate::settings::Choices;
+use crate::settings::{Choices, as_text};
 use crate::source::open_to_learn;
 use crate::train::screen::{OutputMode, Screen};
 use crate::train::{Signals, print};
 use anyhow::{Context, Result, bail};
 use negscale_data::Items;
 use negscale_run::RunOptions;
-use negscale_run::audit::{self, AUDIT, AuditOptions, defaults};
-use negscale_run::recipe::Judge;
+use negscale_run::audit::{self, AUDIT, defaults};
+use negscale_run::recipe::{Judge, Layers};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -50,11 +50,8 @@ pub struct Arguments {
     /// Look for near-copies and outliers among more than 20,000 rows, too.
     #[arg(long)]
     neighbours: bool,
-    /// Columns of labels by several annotators, separated by commas: their majority vote is audited, and their consensus and accuracies are estimated.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["label_column", "memory", "demo"])]
-    label_columns: Vec<String>,
     /// Audit rows of numbers (.npy or .parquet) in parts that take no more memory than this, such as 1GiB; needs --out.
-    #[arg(long, value_name = "BYTES", value_parser = audit_parts::bytes, conflicts_with = "demo")]
+    #[arg(long, value_name = "BYTES", value_parser = audit_parts::bytes, conflicts_with_all = ["demo", "label_columns"])]
     memory: Option<u64>,
     /// Print nothing but errors.
     #[arg(long, conflicts_with = "json")]
@@ -87,20 +84,8 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments {
-        mut choices,
-        demo,
-        out,
-        fresh,
-        check,
-        pred_probs,
-        neighbours,
-        label_columns,
-        memory,
-        quiet,
-        json,
-        part,
-    } = arguments;
+    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, memory, quiet, json, part } =
+        arguments;
     if let Some(part) = part {
         return audit_parts::run(part);
     }
@@ -118,16 +103,18 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let mode = OutputMode::new(quiet, json);
         return audit_parts::whole(&choices, memory, out.as_deref(), fresh, check, mode);
     }
-    if !label_columns.is_empty() {
-        let data = choices.layers_over(defaults(None)?)?.data()?;
-        let first = audit::annotator(&data.own, &label_columns, 0)?;
-        (choices.own.label_column, choices.own.ignore_columns) = (first.label_column, first.ignore_columns);
-    }
-    let layers = choices.layers_over(defaults(None)?)?;
+    // What only an audit knows, over everything else.
+    let with_flags = |mut layers: Layers| -> Result<Layers> {
+        if let Some(path) = &pred_probs {
+            layers = layers.with_flag("--pred-probs", "audit.pred_probs", as_text("--pred-probs", path)?)?;
+        }
+        Ok(if neighbours { layers.with_flag("--neighbours", "audit.neighbours", true)? } else { layers })
+    };
+    let layers = with_flags(choices.layers_over(defaults(None)?)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;
     let layers = match splits.train.items() {
         items @ Items::Features(_) => {
-            let layers = choices.layers_over(defaults(Some(items))?)?;
+            let layers = with_flags(choices.layers_over(defaults(Some(items))?)?)?;
             // Who chooses something of a training wants one.
             match choices.layers()?.choose_judge() {
                 Some(Judge::Training) => layers.with_flag("--host", "audit.judge", "training")?,
@@ -141,9 +128,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };
     let signals = Signals::listen()?;
-    let more = AuditOptions { pred_probs, neighbours, label_columns };
     let mut screen = Screen::new(progress);
-    let mut done = audit::audit(recipe, splits, out, (options, &more), &mut screen, signals.stop())?;
+    let mut done = audit::audit(recipe, splits, out, options, &mut screen, signals.stop())?;
     let Some(most) = check else { return print(&done, &AUDIT, mode) };
     if let Some(why) = audit::cannot_judge(&done.results).map(str::to_owned) {
         print(&done, &AUDIT, mode)?;

@@ -74,6 +74,7 @@ impl Choices {
             ("--device", "device", &self.device),
             ("--label-column", "label_column", &self.own.label_column),
             ("--truth-column", "truth_column", &self.own.truth_column),
+            ("--source-column", "source_column", &self.own.source_column),
             ("--array", "array", &self.own.array),
             ("--id-column", "id_column", &self.own.id_column),
             ("--header", "header", &self.own.header.map(|header| header.word().to_owned())),
@@ -84,6 +85,7 @@ impl Choices {
             }
         }
         let lists = [
+            ("--label-columns", "label_columns", &self.own.label_columns),
             ("--feature-columns", "feature_columns", &self.own.feature_columns),
             ("--ignore-columns", "ignore_columns", &self.own.ignore_columns),
         ];
@@ -116,6 +118,6 @@ impl Choices {
     }
 }
 
-fn as_text<'a>(flag: &str, path: &'a Path) -> Result<&'a str> {
+pub(crate) fn as_text<'a>(flag: &str, path: &'a Path) -> Result<&'a str> {
     path.to_str().with_context(|| format!("{flag} {}: the path is not UTF-8; rename it", path.display()))
 }

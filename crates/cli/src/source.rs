@@ -49,6 +49,13 @@ pub struct Own {
     /// Column with the true labels, if known.
     #[arg(long, value_name = "NAME")]
     pub truth_column: Option<String>,
+    /// Columns with labels by several annotators, separated by commas: the label is their majority vote, and blank cells are no votes. An
+    /// audit estimates their consensus and how good each of them is.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "label_column")]
+    pub label_columns: Vec<String>,
+    /// Column that says where labels come from, such as a camera or a site: not a feature; an audit counts wrong labels by it.
+    #[arg(long, value_name = "NAME")]
+    pub source_column: Option<String>,
     /// Array with the features in .npz and .safetensors, or the list column with them in Parquet.
     #[arg(long, value_name = "NAME")]
     pub array: Option<String>,
@@ -86,7 +93,9 @@ impl Own {
             ignore_columns: self.ignore_columns.clone(),
             id_column: self.id_column.clone(),
             label_column: self.label_column.clone(),
+            label_columns: self.label_columns.clone(),
             truth_column: self.truth_column.clone(),
+            source_column: self.source_column.clone(),
             test: self.test.clone(),
             test_labels: self.test_labels.clone(),
             class_names: self.class_names.clone(),

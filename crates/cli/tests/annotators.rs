@@ -6,6 +6,7 @@ mod support;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
+use support::parquet::{Column, write_parquet};
 use support::{Chance, command, fails, folder, succeed, text};
 
 const NAMES: [&str; 3] = ["rose", "tulip", "=lorry"];
@@ -94,13 +95,17 @@ fn annotators_are_told_apart_and_the_consensus_beats_the_majority() {
 
     // The folder is one of these annotators, in this order; settings with the columns go on there.
     let settings = out.join("settings.toml");
-    let again = ["audit", text(&settings), "--out", text(&out), "--json", "--label-columns"];
-    let again = |columns| [&again[..], &[columns]].concat();
-    succeed(&mut command(&again(COLUMNS)));
-    fails(&again("ann,cy,bob"));
+    succeed(&mut command(&["audit", text(&settings), "--out", text(&out), "--json"]));
+    fails(&["audit", text(&settings), "--out", text(&out), "--json", "--label-columns", "ann,cy,bob"]);
+    let copied = here.join("copied");
+    succeed(&mut command(&["audit", text(&settings), "--out", text(&copied), "--quiet"]));
+    let read = |out: &Path| std::fs::read(out.join("consensus.csv")).unwrap();
+    assert!(read(&out) == read(&copied), "settings.toml alone repeats it");
     let corrected = out.join("corrected.csv");
-    let trained = ["train", "--data", text(&data), "--labels", text(&corrected), "--label-column", "ann"];
-    let small = ["--ignore-columns", "bob,cy", "--set", "epochs=1", "--set", "batch=32", "--quiet"];
+    let trained = ["train", "--data", text(&data), "--labels", text(&corrected)];
+    let told = format!("--labels {} --ignore-columns ann,bob,cy", text(&corrected));
+    assert!(page.contains(&told), "the page has the command");
+    let small = ["--ignore-columns", COLUMNS, "--set", "epochs=1", "--set", "batch=32", "--quiet"];
     let place = ["--set", "baseline=none", "--set", "host=cross-entropy", "--out"];
     succeed(command(&trained).args(small).args(place).arg(here.join("trained")));
 }
@@ -165,9 +170,85 @@ fn wrong_columns_are_refused_with_what_to_do() {
     assert!(wrong(COLUMNS, &["--memory", "1GiB"]).contains("cannot be used with"));
     assert!(wrong(COLUMNS, &["--host", "rolr"]).contains("--pred-probs"));
     assert!(wrong(COLUMNS, &["--noise", "sym:0.2"]).contains("leave out noise"));
-    let table = std::fs::read_to_string(&data).unwrap();
-    let blank = table.trim_end().rsplit_once(',').unwrap().0;
-    std::fs::write(&data, format!("{blank},\n")).unwrap();
-    assert!(wrong(COLUMNS, &[]).contains("the label is missing"));
+    std::fs::write(&data, "ann,x,bob,y,cy\nrose,1,,2,\n,3,,4,\n").unwrap();
+    let told = wrong(COLUMNS, &[]);
+    assert!(told.contains("line 3: no label in any of the columns ann, bob, cy"), "{told}");
     assert!(!out.exists(), "nothing is made before the columns are read");
+}
+
+/// Leaves out two labels in five, but never all of a row.
+fn with_blanks(labels: &[[usize; 3]]) -> Vec<[Option<usize>; 3]> {
+    let blank = |(row, labels): (usize, &[usize; 3])| {
+        let of = |at: usize| Some(labels[at]).filter(|_| (row + 2 * at) % 5 > 1);
+        let some = [of(0), of(1), of(2)];
+        assert!(some.iter().any(Option::is_some));
+        some
+    };
+    labels.iter().enumerate().map(blank).collect()
+}
+
+fn check_blanks(out: &Path, figures: &Value, labels: &[[Option<usize>; 3]], names: &[&str]) {
+    for (at, annotator) in figures["annotators"].as_array().unwrap().iter().enumerate() {
+        let count = labels.iter().filter(|labels| labels[at].is_some()).count();
+        assert_eq!(annotator["labels"], count);
+        assert!(annotator["accuracy"].as_f64().unwrap() > 0.4);
+    }
+    let mut table = csv::Reader::from_path(out.join("consensus.csv")).unwrap();
+    for (row, labels) in table.records().map(Result::unwrap).zip(labels) {
+        for (at, label) in labels.iter().enumerate() {
+            assert_eq!(
+                row[5 + at].trim_start_matches('\''),
+                label.map_or("", |label| names[label]),
+                "{row:?}"
+            );
+        }
+        let votes = |class: usize| labels.iter().filter(|label| **label == Some(class)).count();
+        let majority = names.iter().position(|name| row[4].trim_start_matches('\'') == *name).unwrap();
+        assert!((0..names.len()).all(|class| votes(class) <= votes(majority)), "{row:?}");
+    }
+}
+
+#[test]
+fn who_did_not_label_a_row_has_a_blank_cell_there() {
+    let here = folder("blank");
+    let (data, out) = (here.join("flowers.csv"), here.join("out"));
+    let (rows, labels) = made_up([0.9, 0.8, 0.6]);
+    let labels = with_blanks(&labels);
+    let mut table = String::from("ann,x,bob,y,cy\n");
+    for ([x, y], labels) in rows.iter().zip(&labels) {
+        let [ann, bob, cy] = labels.map(|label| label.map_or("", |label| NAMES[label]));
+        writeln!(table, "{ann},{x:.4},{bob},{y:.4},{cy}").unwrap();
+    }
+    std::fs::write(&data, table).unwrap();
+    // In a recipe as on the command line.
+    let recipe = here.join("mine.toml");
+    let text_of = format!("data = {:?}\nlabel_columns = [\"ann\", \"bob\", \"cy\"]\n", text(&data));
+    std::fs::write(&recipe, text_of).unwrap();
+    succeed(&mut command(&["audit", text(&recipe), "--out", text(&out), "--quiet"]));
+    let figures: Value = serde_json::from_slice(&std::fs::read(out.join("audit.json")).unwrap()).unwrap();
+    check_blanks(&out, &figures, &labels, &NAMES);
+    let (_, same) = audited(&data, &here.join("flags"), &[]);
+    assert_eq!(same["annotators"], figures["annotators"]);
+}
+
+#[test]
+fn parquet_has_columns_of_annotators_with_nulls_for_blanks() {
+    let here = folder("parquet");
+    let (data, out) = (here.join("flowers.parquet"), here.join("out"));
+    let (rows, labels) = made_up([0.9, 0.8, 0.6]);
+    let labels = with_blanks(&labels);
+    let schema = "message m { required double x; optional int32 ann; required double y; optional int32 bob; optional int32 cy; }";
+    let column = |at: usize| -> Column {
+        let places = labels.iter().map(|labels| i16::from(labels[at].is_some())).collect();
+        Column::Numbers(
+            labels.iter().filter_map(|labels| labels[at]).map(|label| label as i32).collect(),
+            places,
+        )
+    };
+    let measured = |at: usize| Column::Measures(rows.iter().map(|row| row[at]).collect());
+    write_parquet(&data, schema, &[measured(0), column(0), measured(1), column(1), column(2)], 1);
+    let (_, figures) = audited(&data, &out, &[]);
+    check_blanks(&out, &figures, &labels, &["0", "1", "2"]);
+    let told = fails(&["audit", text(&data), "--label-columns", "ann,bobb"]);
+    assert!(told.contains("no column `bobb`: did you mean `bob`?"), "{told}");
 }

@@ -5,6 +5,7 @@ mod support;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use support::parquet::{Column, write_parquet};
 use support::{Chance, command, fails, fine, folder, text};
 
 /// Less than a block.
@@ -209,4 +210,68 @@ fn what_is_missing_changed_or_out_of_place_is_said() {
     std::fs::write(out.join("audit.safetensors"), b"{}").unwrap();
     let said = fails(&["audit", "score", text(&out), "--shard", "1/2"]);
     assert!(said.contains("audit.safetensors") && said.contains("damaged"), "{said}");
+}
+
+#[test]
+fn parquet_with_ids_true_labels_and_sources_is_compared_and_counted_in_the_merge() {
+    let here = folder("parquet");
+    let data = here.join("rows.parquet");
+    let (mut chance, count) = (Chance(11), 4_000);
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 3];
+    let [mut ids, mut given, mut truth, mut sites] = [const { Vec::<String>::new() }; 4];
+    for row in 0..count {
+        let (class, site) = (row % 3, row / 3 % 2);
+        for (at, column) in columns.iter_mut().enumerate() {
+            let noise: f64 = (0..6).map(|_| chance.next()).sum();
+            column.push(if at == class { 3.0 } else { 0.0 } + 0.6 * noise);
+        }
+        // All wrong labels are of one site.
+        let is_wrong = site == 1 && chance.next() + 0.5 < 0.3;
+        ids.push(format!("item {row:04}"));
+        truth.push(NAMES[class].to_owned());
+        given.push(NAMES[if is_wrong { (class + 1) % 3 } else { class }].to_owned());
+        sites.push(["north", "south"][site].to_owned());
+    }
+    let schema = "message m { required binary id (UTF8); required double a; required double b; required double c; required binary label (UTF8); \
+                  required binary checked (UTF8); required binary site (UTF8); }";
+    let wrong = given.iter().zip(&truth).filter(|(given, truth)| given != truth).count();
+    let [a, b, c] = [0, 1, 2].map(|at| Column::Measures(columns[at].clone()));
+    let texts = [ids.clone(), given, truth, sites].map(Column::Texts);
+    let [id, label, checked, site] = texts;
+    write_parquet(&data, schema, &[id, a, b, c, label, checked, site], 5);
+    let named = ["--truth-column", "checked", "--source-column", "site", "--id-column", "id"];
+    let out = here.join("out");
+    fine(&[&["audit", "fit", text(&data), "--out", text(&out), "--sample", "1000"][..], &named].concat());
+    score(&out, "2/2");
+    score(&out, "1/2");
+    let said = fine(&["audit", "merge", text(&out)]);
+    assert!(said.contains("compared with the known truth") && said.contains("south"), "{said}");
+    let figures: Value = serde_json::from_slice(&std::fs::read(out.join("audit.json")).unwrap()).unwrap();
+    assert_eq!(figures["truth"]["wrong"], wrong);
+    assert!(figures["truth"]["average_precision"].as_f64().unwrap() > 0.9, "{}", figures["truth"]);
+    assert!(figures["truth"]["right_kept"].as_f64().unwrap() > 0.97, "{}", figures["truth"]);
+    let before = figures["truth"]["right_before"].as_u64().unwrap();
+    assert!(figures["truth"]["right_after"].as_u64().unwrap() > before);
+    let flagged = |at: usize| figures["sources"][at]["flagged"].as_u64().unwrap();
+    assert_eq!(figures["sources"][0]["source"], "north");
+    assert_eq!(flagged(0) + flagged(1), figures["flagged"].as_u64().unwrap());
+    assert!(flagged(0) * 5 < flagged(1), "{}", figures["sources"]);
+    let listed = rows(&out.join("audit.csv"));
+    assert!(
+        listed.iter().enumerate().all(|(row, cells)| cells[1] == ids[row]),
+        "ids stand beside their rows"
+    );
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("By source") && page.contains("Compared with the known truth"));
+    // By one command.
+    let whole = here.join("whole");
+    let words = ["audit", text(&data), "--out", text(&whole), "--memory", "64MiB", "--quiet"];
+    fine(&[&words[..], &named].concat());
+    let corrected = rows(&whole.join("corrected.csv"));
+    assert!(
+        corrected.len() == count && corrected.iter().enumerate().all(|(row, cells)| cells[1] == ids[row])
+    );
+    let told =
+        fails(&["audit", "fit", text(&data), "--out", text(&here.join("no")), "--source-column", "sight"]);
+    assert!(told.contains("no column `sight`"), "{told}");
 }

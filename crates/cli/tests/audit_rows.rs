@@ -90,6 +90,13 @@ fn predictions_that_somebody_has_made_are_taken_as_they_are() {
     fine(&audit(&data, &out, &["--pred-probs", text(&probs)]));
     let summary = summary(&out);
     assert_eq!(summary["method"], "given predictions");
+    // The settings know the file, and repeat the audit.
+    let again = here.join("again");
+    let mut same = Command::new(env!("CARGO_BIN_EXE_negscale"));
+    same.args(["audit", text(&out.join("settings.toml")), "--out", text(&again)]).env_remove("NEGSCALE_DATA");
+    fine(&same.output().unwrap());
+    let read = |out: &Path| std::fs::read(out.join("audit.csv")).unwrap();
+    assert!(read(&out) == read(&again));
     let count = wrong.iter().filter(|&&wrong| wrong).count();
     assert!((summary["noise"]["rate"].as_f64().unwrap() - count as f64 / 600.0).abs() < 0.03, "{summary}");
     std::fs::write(&probs, "0.9,0.3,0.1\n".repeat(600)).unwrap();

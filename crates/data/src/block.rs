@@ -1,6 +1,6 @@
 //! Bytes that are mapped from a file or spooled to disk, so that what is large need not be in memory.
 
-use crate::{Error, Result};
+use crate::{Error, Result, positioned};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::Write;
@@ -19,14 +19,7 @@ pub struct Block {
 impl Block {
     /// The whole of a file, mapped. Only regular files: a pipe or a device has no end to map to.
     pub fn map(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let about = file.metadata().map_err(|e| Error::io(path, e))?;
-        if !about.is_file() {
-            return Err(Error::format(path, None, "not a regular file: point at a file"));
-        }
-        if about.len() == 0 {
-            return Err(Error::format(path, None, "the file is empty (0 bytes)"));
-        }
+        let (file, _) = positioned::open_regular(path)?;
         Self::of_file(&file, path)
     }
 

@@ -1,93 +1,12 @@
 //! What every format becomes.
 
 use crate::draw::{Draw, Purpose};
+pub use crate::items::{FeatureStore, ImageStore, Items};
 use crate::readable::Failure;
 use crate::views::ChannelSums;
-use crate::{Error, Image, Result, Shape};
+use crate::{Annotators, Error, Result, Sources};
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-
-/// Pictures that can be had by their number, from any thread.
-pub trait ImageStore: Send + Sync {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// The decoded picture, in its own size.
-    fn load(&self, index: usize) -> Result<Image>;
-    /// The stored bytes of a picture, encoded or not: for fingerprints and for finding duplicates.
-    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>>;
-    /// Where the picture came from, if it has a place of its own (a path, or a path and a row).
-    fn origin(&self, _index: usize) -> Option<String> {
-        None
-    }
-    /// The size of all pictures, where the format fixes it.
-    fn shape(&self) -> Option<Shape> {
-        None
-    }
-}
-
-/// Feature vectors that can be had by their number, from any thread.
-pub trait FeatureStore: Send + Sync {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Numbers per vector.
-    fn dim(&self) -> usize;
-    /// Writes vector `index` to `out`, which has `dim` places.
-    fn read(&self, index: usize, out: &mut [f32]) -> Result<()>;
-    /// The id of a vector, if the data has a column of ids.
-    fn origin(&self, _index: usize) -> Option<String> {
-        None
-    }
-}
-
-/// The items of a dataset.
-#[derive(Clone)]
-pub enum Items {
-    /// Pictures.
-    Images(Arc<dyn ImageStore>),
-    /// Feature vectors: embeddings or tables.
-    Features(Arc<dyn FeatureStore>),
-}
-
-impl Items {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Items::Images(store) => store.len(),
-            Items::Features(store) => store.len(),
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The chosen ones, all of which must be there, in the order chosen.
-    pub(crate) fn subset(&self, chosen: &[usize]) -> Self {
-        let chosen = chosen.into();
-        match self {
-            Items::Images(store) => Items::Images(Arc::new(Chosen { store: store.clone(), chosen })),
-            Items::Features(store) => Items::Features(Arc::new(Chosen { store: store.clone(), chosen })),
-        }
-    }
-
-    /// Where an item came from, if it has a place of its own (a path, or a path and a row) or an id.
-    pub fn origin(&self, index: usize) -> Option<String> {
-        match self {
-            Items::Images(store) => store.origin(index),
-            Items::Features(store) => store.origin(index),
-        }
-    }
-}
 
 /// Items with labels of unknown quality.
 #[derive(Clone)]
@@ -97,6 +16,10 @@ pub struct Dataset {
     items: Items,
     given: Vec<u32>,
     truth: Option<Vec<u32>>,
+    /// Where labels come from, where that is known.
+    sources: Option<Arc<Sources>>,
+    /// Labels by several annotators, where there are several.
+    annotators: Option<Arc<Annotators>>,
     /// Over the pixels of its pictures, once somebody has looked at them all.
     channel_sums: Arc<OnceLock<ChannelSums>>,
 }
@@ -117,7 +40,9 @@ impl Dataset {
         truth: Option<Vec<u32>>,
     ) -> Result<Self> {
         let channel_sums = Arc::default();
-        let dataset = Self { name: name.into(), classes, items, given, truth, channel_sums };
+        let (sources, annotators) = (None, None);
+        let name = name.into();
+        let dataset = Self { name, classes, items, given, truth, sources, annotators, channel_sums };
         dataset.check("label", &dataset.given)?;
         if let Some(truth) = &dataset.truth {
             dataset.check("true label", truth)?;
@@ -129,7 +54,37 @@ impl Dataset {
     pub fn unlabelled(name: impl Into<String>, items: Items) -> Self {
         let given = vec![0; items.len()];
         let classes = vec!["unlabelled".into()];
-        Self { name: name.into(), classes, items, given, truth: None, channel_sums: Arc::default() }
+        Self {
+            name: name.into(),
+            classes,
+            items,
+            given,
+            truth: None,
+            sources: None,
+            annotators: None,
+            channel_sums: Arc::default(),
+        }
+    }
+
+    /// With the sources of its labels, and the labels by several annotators that the given ones were made from.
+    ///
+    /// # Errors
+    /// If they are of another number of items.
+    pub fn with_provenance(self, sources: Option<Sources>, annotators: Option<Annotators>) -> Result<Self> {
+        let lengths = [
+            ("sources", sources.as_ref().map(|sources| sources.of_items().len())),
+            (
+                "labels by an annotator",
+                annotators.as_ref().and_then(|all| all.columns().first().map(Vec::len)),
+            ),
+        ];
+        for (what, length) in lengths {
+            if let Some(length) = length.filter(|length| *length != self.len()) {
+                let problem = format!("{length} {what} for {} items: every item needs one", self.len());
+                return Err(Error::Labels { dataset: self.name, problem });
+            }
+        }
+        Ok(Self { sources: sources.map(Arc::new), annotators: annotators.map(Arc::new), ..self })
     }
 
     fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
@@ -183,6 +138,16 @@ impl Dataset {
         self.truth.as_deref()
     }
 
+    /// Where labels come from, where a column says so.
+    pub fn sources(&self) -> Option<&Sources> {
+        self.sources.as_deref()
+    }
+
+    /// Labels by several annotators, of which the given ones are the majority votes.
+    pub fn annotators(&self) -> Option<&Annotators> {
+        self.annotators.as_deref()
+    }
+
     /// The same items with other given labels; those given before become the truth unless a truth is known.
     pub fn with_noise(&self, labels: Vec<u32>) -> Result<Self> {
         let truth = self.truth.clone().unwrap_or_else(|| self.given.clone());
@@ -192,7 +157,12 @@ impl Dataset {
     /// The same items with other labels.
     pub(crate) fn relabelled(&self, given: Vec<u32>, truth: Option<Vec<u32>>) -> Result<Self> {
         let same = Self::new(self.name.clone(), self.classes.clone(), self.items.clone(), given, truth)?;
-        Ok(Self { channel_sums: self.channel_sums.clone(), ..same })
+        Ok(Self {
+            channel_sums: self.channel_sums.clone(),
+            sources: self.sources.clone(),
+            annotators: self.annotators.clone(),
+            ..same
+        })
     }
 
     /// Sums over the pixels of its pictures, by channel. They are found once: [`Splits::check_readable`] and
@@ -223,7 +193,12 @@ impl Dataset {
         let pick = |labels: &[u32]| chosen.iter().map(|&i| labels[i]).collect();
         let truth = self.truth.as_deref().map(pick);
         let items = self.items.subset(chosen);
-        Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)
+        let some = Self::new(self.name.clone(), self.classes.clone(), items, pick(&self.given), truth)?;
+        Ok(Self {
+            sources: self.sources.as_ref().map(|sources| Arc::new(sources.pick(chosen))),
+            annotators: self.annotators.as_ref().map(|annotators| Arc::new(annotators.pick(chosen))),
+            ..some
+        })
     }
 
     /// So many of the items, chosen at random but always the same ones, in their own order.
@@ -265,45 +240,6 @@ impl Dataset {
             }
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-}
-
-/// Some items of a store.
-struct Chosen<S: ?Sized> {
-    store: Arc<S>,
-    chosen: Arc<[usize]>,
-}
-
-impl ImageStore for Chosen<dyn ImageStore> {
-    fn len(&self) -> usize {
-        self.chosen.len()
-    }
-    fn load(&self, index: usize) -> Result<Image> {
-        self.store.load(self.chosen[index])
-    }
-    fn bytes(&self, index: usize) -> Result<Cow<'_, [u8]>> {
-        self.store.bytes(self.chosen[index])
-    }
-    fn origin(&self, index: usize) -> Option<String> {
-        self.store.origin(self.chosen[index])
-    }
-    fn shape(&self) -> Option<Shape> {
-        self.store.shape()
-    }
-}
-
-impl FeatureStore for Chosen<dyn FeatureStore> {
-    fn len(&self) -> usize {
-        self.chosen.len()
-    }
-    fn dim(&self) -> usize {
-        self.store.dim()
-    }
-    fn read(&self, index: usize, out: &mut [f32]) -> Result<()> {
-        self.store.read(self.chosen[index], out)
-    }
-    fn origin(&self, index: usize) -> Option<String> {
-        self.store.origin(self.chosen[index])
     }
 }
 

@@ -9,6 +9,19 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+/// Opens a file that is regular, so that it has an end, and not empty; with its length.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, u64)> {
+    let file = File::open(path).map_err(|e| Error::io(path, e))?;
+    let about = file.metadata().map_err(|e| Error::io(path, e))?;
+    if !about.is_file() {
+        return Err(Error::format(path, None, "not a regular file: point at a file"));
+    }
+    if about.len() == 0 {
+        return Err(Error::format(path, None, "the file is empty (0 bytes)"));
+    }
+    Ok((file, about.len()))
+}
+
 /// A regular file, with its length when it was opened.
 #[derive(Debug, Clone)]
 pub(crate) struct PositionedFile {
@@ -19,15 +32,8 @@ pub(crate) struct PositionedFile {
 impl PositionedFile {
     /// Opens a file that is there and not empty.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let about = file.metadata().map_err(|e| Error::io(path, e))?;
-        if !about.is_file() {
-            return Err(Error::format(path, None, "not a regular file: point at a file"));
-        }
-        if about.len() == 0 {
-            return Err(Error::format(path, None, "the file is empty (0 bytes)"));
-        }
-        Ok(Self { file: Arc::new(file), length: about.len() })
+        let (file, length) = open_regular(path)?;
+        Ok(Self { file: Arc::new(file), length })
     }
 
     /// Bytes of the file.

@@ -154,6 +154,7 @@ fn animals() -> Result<AuditReport> {
         labels,
         flagged: (labels as f64 * share * 0.85) as usize,
         share,
+        interval: Some([0.8 * share, 1.3 * share]),
     };
     let annotator = |name: &str, labels: usize, accuracy: f64, agreement: f64| AnnotatorRow {
         name: name.into(),
@@ -206,6 +207,7 @@ fn animals() -> Result<AuditReport> {
             file: "corrected.csv".into(),
             changed: flagged - 41,
             expected_precision: Some(0.931),
+            unknown: None,
             right_before: Some(48_445.0),
             right_after: Some(49_544.0),
         }),
@@ -316,8 +318,9 @@ fn odd() -> Result<AuditReport> {
             tree_distance: None,
         })
         .collect();
-    odd.sources =
-        (0..50).map(|at| SourceRow { source: name(at), labels: at, flagged: 0, share: 0.0 }).collect();
+    odd.sources = (0..50)
+        .map(|at| SourceRow { source: name(at), labels: at, flagged: 0, share: 0.0, interval: None })
+        .collect();
     odd.annotators =
         (0..50).map(|at| AnnotatorRow { name: name(at), accuracy: 0.5, ..AnnotatorRow::default() }).collect();
     for (rank, label) in odd.worst.iter_mut().enumerate() {

@@ -18,6 +18,7 @@ mod error;
 pub mod folder;
 mod instructions;
 mod material;
+mod place;
 mod products;
 pub mod recipe;
 mod stop;

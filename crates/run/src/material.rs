@@ -5,6 +5,7 @@ use crate::recipe::Recipe;
 use negscale_data::{Dataset, Noise, NoiseSpec, Splits, noise};
 use negscale_methods::trainer::Task;
 use negscale_nets::model::Preparation;
+use sha2::{Digest, Sha256};
 
 /// The data of a run, ready for training.
 #[derive(Debug, Clone)]
@@ -25,7 +26,10 @@ pub struct Material {
 impl Material {
     /// Adds the noise to the data and fingerprints it.
     pub fn prepare(recipe: &Recipe, splits: Splits, preparation: Preparation) -> Result<Self> {
-        let fingerprint = splits.train.fingerprint()?;
+        let mut fingerprint = splits.train.fingerprint()?;
+        if let Some(hash) = provenance(&splits.train) {
+            fingerprint = format!("{fingerprint}\n{hash}");
+        }
         let is_noisy = recipe.data.noise != NoiseSpec::None;
         let noise = is_noisy.then(|| {
             let context = recipe.data.noise_context();
@@ -63,6 +67,28 @@ impl Material {
     pub fn noise_rate(&self) -> Option<f64> {
         noise_rate(&self.train)
     }
+}
+
+/// A hash of where labels come from, where that is known.
+fn provenance(data: &Dataset) -> Option<String> {
+    let mut hash = Sha256::new();
+    let add_names = |hash: &mut Sha256, names: &[String]| {
+        for name in names {
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name);
+        }
+    };
+    if let Some(sources) = data.sources() {
+        add_names(&mut hash, sources.names());
+        sources.of_items().iter().for_each(|source| hash.update(source.to_le_bytes()));
+    }
+    if let Some(annotators) = data.annotators() {
+        add_names(&mut hash, annotators.names());
+        let labels = annotators.columns().iter().flatten();
+        labels.for_each(|label| hash.update(label.unwrap_or(u32::MAX).to_le_bytes()));
+    }
+    let is_known = data.sources().is_some() || data.annotators().is_some();
+    is_known.then(|| hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn noise_rate(data: &Dataset) -> Option<f64> {

@@ -169,7 +169,7 @@ fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
 }
 
 /// A small picture of an item that is one.
-pub(crate) fn thumbnail(data: &Dataset, index: usize) -> Option<Thumbnail> {
+fn thumbnail(data: &Dataset, index: usize) -> Option<Thumbnail> {
     let Items::Images(store) = data.items() else { return None };
     let image = store.load(index).ok()?;
     let shape = image.shape;
@@ -177,17 +177,35 @@ pub(crate) fn thumbnail(data: &Dataset, index: usize) -> Option<Thumbnail> {
     Thumbnail::checked(sides.0, sides.1, u8::try_from(shape.channels).ok()?, image.pixels).ok()
 }
 
+/// What a card shows of an item, whoever judged its label.
+pub(crate) struct ShownItem {
+    pub path: Option<String>,
+    pub truth: Option<usize>,
+    pub thumbnail: Option<Thumbnail>,
+}
+
+impl ShownItem {
+    pub fn of(data: &Dataset, index: usize) -> Self {
+        Self {
+            path: data.items().origin(index),
+            truth: data.truth().map(|truth| truth[index] as usize),
+            thumbnail: thumbnail(data, index),
+        }
+    }
+}
+
 fn suspicious(data: &Dataset, finding: &Finding) -> Suspicious {
     let index = finding.index;
+    let ShownItem { path, truth, thumbnail } = ShownItem::of(data, index);
     Suspicious {
         index,
-        path: data.items().origin(index),
+        path,
         given: finding.verdict.given as usize,
         suggested: finding.verdict.suggested as usize,
         clean_probability: finding.verdict.clean_probability,
         suggested_probability: finding.verdict.suggested_probability.into(),
         tree_distance: finding.tree_distance.map(f64::from),
-        truth: data.truth().map(|truth| truth[index] as usize),
-        thumbnail: thumbnail(data, index),
+        truth,
+        thumbnail,
     }
 }

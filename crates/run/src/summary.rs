@@ -5,7 +5,8 @@ use crate::recipe::Recipe;
 use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
 use negscale::PairCoverage;
-use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate};
+use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate, Predictions};
+use negscale_methods::trainer::Estimated;
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{TestAccuracy, mark_true_labels};
@@ -40,6 +41,8 @@ pub struct Summary {
     pub ranked: Audit,
     /// How many are wrong.
     pub estimate: Option<NoiseEstimate>,
+    /// The predictions that this was estimated from.
+    pub predictions: Option<Predictions>,
 }
 
 /// A host with its plug-in, for people; `coverage` is what that finds to do, if it is known.
@@ -61,18 +64,18 @@ pub(crate) fn rank(
     recipe: &Recipe,
     material: &Material,
     trained: &Trained,
-) -> Result<(Audit, Option<NoiseEstimate>)> {
-    let (verdicts, estimate) = trained.trainer.verdicts()?;
+) -> Result<(Audit, Option<Estimated>)> {
+    let (verdicts, judged) = trained.trainer.judge()?;
     let names = material.train.classes();
-    let audit = match (&estimate, recipe.flag_below) {
-        (Some(estimate), None) => Audit::flagging(&verdicts, names, estimate.wrong_labels())?,
+    let audit = match (&judged, recipe.flag_below) {
+        (Some((estimate, _)), None) => Audit::flagging(&verdicts, names, estimate.wrong_labels())?,
         (_, below) => Audit::new(&verdicts, names, below.unwrap_or(FLAG_BELOW))?,
     };
     let audit = match trained.trainer.tree() {
         Some(tree) => audit.with_distances(|given, suggested| tree.distance(given, suggested)),
         None => audit,
     };
-    Ok((audit, estimate))
+    Ok((audit, judged))
 }
 
 /// The results in numbers.
@@ -82,7 +85,8 @@ pub(crate) fn summarise(
     material: &Material,
     trained: &Trained,
 ) -> Result<Summary> {
-    let (ranked, estimate) = rank(recipe, material, trained)?;
+    let (ranked, judged) = rank(recipe, material, trained)?;
+    let (estimate, predictions) = judged.unzip();
     let coverage = trained.trainer.pair_coverage();
     Ok(Summary {
         name: mark_true_labels(&name(recipe, coverage), trained.trainer.true_labels() as u64),
@@ -99,6 +103,7 @@ pub(crate) fn summarise(
         seconds: trained.records.iter().map(|record| record.seconds).sum(),
         ranked,
         estimate,
+        predictions,
     })
 }
 

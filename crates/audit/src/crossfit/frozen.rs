@@ -2,6 +2,7 @@
 
 use super::{CrossFit, FoldModels, Rows, Scaling, pool};
 use crate::noise_model::Scorer;
+use crate::predictions::check_labels;
 use crate::{Alternative, Error, Predictions, Result};
 
 /// What scores rows after the fit: for every fold the models that did not see its rows, how they are pooled, and what is known of the noise.
@@ -57,10 +58,7 @@ impl FrozenAudit {
             let problem = format!("{} for {} rows", given.len(), rows.len());
             return Err(Error::Samples { what: "labels", problem });
         }
-        if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-            let problem = format!("label {} of row {at} is not a class: there are {classes}", given[at]);
-            return Err(Error::Samples { what: "labels", problem });
-        }
+        check_labels("labels", given, classes)?;
         let said = self.folds[fold % self.folds.len()].ask(&rows, &members, classes);
         let views: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
         let mut predictions = Predictions::empty(given, classes);

@@ -17,6 +17,7 @@
 mod file;
 mod rounded;
 
+use crate::predictions::check_labels;
 use crate::{Error, Result};
 use std::collections::VecDeque;
 
@@ -90,10 +91,7 @@ impl Ledger {
         if recent == 0 {
             return Err(Error::Range { setting: "recent", value: "0".into(), wanted: "must be at least 1" });
         }
-        if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-            let problem = format!("label {} of sample {at} is not a class: there are {classes}", given[at]);
-            return Err(Error::Samples { what: "given labels", problem });
-        }
+        check_labels("given labels", given, classes)?;
         let count = given.len().checked_mul(classes).ok_or_else(|| Error::Samples {
             what: "believed targets",
             problem: format!("{} samples of {classes} classes do not fit into memory", given.len()),

@@ -26,12 +26,14 @@ mod record;
 mod sample;
 mod score;
 mod tables;
+mod truth;
 
 pub use counts::{CellCounts, Counts, GroupCounts, UNIT};
 pub use manifest::{MadeBy, Manifest, hash_file};
 pub use merge::{Shards, TopRow};
 pub use sample::{Sample, SampleSettings, text_id};
 pub use score::{ScoredShard, WAVE, Work, score_shard};
+pub use truth::Compared;
 
 use crate::{Error, Result};
 use std::ops::Range;

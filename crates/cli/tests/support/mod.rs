@@ -1,6 +1,8 @@
 //! What tests of the command share.
 #![allow(dead_code, clippy::unwrap_used)] // every file of tests uses a part of it
 
+pub mod parquet;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -8,6 +8,7 @@ use super::columns::{Layout, NO_ID};
 use super::identified::identified;
 use super::label_file::LabelFile;
 use super::npz::Npz;
+use super::side::SideColumns;
 use super::tensors::Tensors;
 use super::{LabelledItems, OwnOptions, extension, label_file, table};
 use crate::array::Array;
@@ -48,8 +49,12 @@ impl Named {
         }
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.names().iter().any(|other| other == name)
+    }
+
     fn first_of(&self, names: &[&str]) -> Option<String> {
-        names.iter().find(|name| self.names().iter().any(|n| n == *name)).map(|name| name.to_string())
+        names.iter().find(|name| self.has(name)).map(|name| name.to_string())
     }
 }
 
@@ -78,14 +83,19 @@ pub(super) fn open(
         ("safetensors", beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
         (_, beside) => {
             let table = table::open(path, reading(path, beside.is_some(), options)?)?;
-            let items = identified(table.features.into_features()?, table.ids);
+            let items = identified(table.features.into_features()?, table.ids, table.names);
             let part = match (beside, table.given) {
                 (Some(beside), _) => {
                     let part = joined(items, beside, table.notes)?;
-                    LabelledItems { truth: part.truth.or(table.truth), ..part }
+                    LabelledItems {
+                        truth: part.truth.or(table.truth),
+                        side: part.side.or(table.side),
+                        ..part
+                    }
                 }
                 (None, Some(given)) => {
-                    LabelledItems { notes: table.notes, ..LabelledItems::new(items, given, table.truth) }
+                    let part = LabelledItems::new(items, given, table.truth);
+                    LabelledItems { notes: table.notes, side: table.side, ..part }
                 }
                 (None, None) => return Err(Error::format(path, None, "it has no column of labels")),
             };
@@ -104,6 +114,15 @@ fn reading<'a>(path: &Path, beside: bool, options: &'a OwnOptions) -> Result<tab
             name => Ok::<_, Error>(name),
         };
         layout.truth = there(layout.truth)?;
+        layout.source = there(layout.source)?;
+        for name in std::mem::take(&mut layout.annotators) {
+            if table::has_column(path, name)? {
+                let problem = format!(
+                    "column `{name}` is both in the data and in the file of labels: leave --labels out, or rename it in one of them"
+                );
+                return Err(Error::format(path, None, problem));
+            }
+        }
         layout.label = there(layout.label)?.or(there(Some("label"))?);
         if layout.id != Some(NO_ID) {
             layout.id = there(layout.id)?;
@@ -124,7 +143,7 @@ pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<(Items, Ve
             let mut reading = reading(path, true, options)?;
             reading.layout.label = options.label_column.as_deref().or(reading.layout.label);
             let table = table::open(path, reading)?;
-            return Ok((identified(table.features.into_features()?, table.ids), table.notes));
+            return Ok((identified(table.features.into_features()?, table.ids, table.names), table.notes));
         }
     };
     let labels = options.label_column.clone().or_else(|| file.first_of(&LABELS));
@@ -140,7 +159,7 @@ fn features(array: Array) -> Result<Items> {
 fn joined(items: Items, beside: LabelFile, mut notes: Vec<String>) -> Result<LabelledItems> {
     let labels = beside.join(&items)?;
     notes.extend(labels.notes);
-    Ok(LabelledItems { notes, ..LabelledItems::new(items, labels.given, labels.truth) })
+    Ok(LabelledItems { notes, side: labels.side, ..LabelledItems::new(items, labels.given, labels.truth) })
 }
 
 /// Name of the array that holds the features.
@@ -177,10 +196,20 @@ fn named(
 ) -> Result<(LabelledItems, Option<LabelledItems>)> {
     let listing = file.names().join(", ");
     let wrong = |problem: String| Error::format(path, None, problem);
-    let labels =
-        if beside.is_some() { None } else { options.label_column.clone().or_else(|| file.first_of(&LABELS)) };
+    let labels = match (&beside, options.label_columns.first()) {
+        (Some(_), _) => None,
+        (None, Some(first)) => Some(first.clone()),
+        (None, None) => options.label_column.clone().or_else(|| file.first_of(&LABELS)),
+    };
     let name = choose_features(path, &mut file, labels.as_deref(), options)?;
     let items = features(file.array(&name)?)?;
+    let mut side = SideColumns::default();
+    if let Some(name) = options.source_column.as_ref().filter(|name| beside.is_none() || file.has(name)) {
+        side.source = Some(file.array(name)?.into_labels()?);
+    }
+    for name in options.label_columns.iter().filter(|_| beside.is_none()) {
+        side.annotators.push(file.array(name)?.into_labels()?);
+    }
     let train = match (beside, labels) {
         (Some(beside), _) => joined(items, beside, Vec::new())?,
         (None, Some(name)) => {
@@ -194,6 +223,7 @@ fn named(
             )));
         }
     };
+    let train = LabelledItems { side: train.side.or(side), ..train };
     let test = match (file.first_of(&TEST_FEATURES), file.first_of(&TEST_LABELS)) {
         (Some(x), Some(y)) => {
             Some(LabelledItems::new(features(file.array(&x)?)?, file.array(&y)?.into_labels()?, None))

@@ -13,6 +13,8 @@ impl OwnOptions {
             label: self.label_column.as_deref(),
             truth: self.truth_column.as_deref(),
             id: self.id_column.as_deref(),
+            source: self.source_column.as_deref(),
+            annotators: &self.label_columns,
             features: &self.feature_columns,
             ignored: &self.ignore_columns,
             unlabelled: false,
@@ -29,6 +31,15 @@ impl OwnOptions {
         let (of_label, of_truth) = (of_file(&self.label_column)?, of_file(&self.truth_column)?);
         let label = self.label_column.as_deref().filter(|_| of_label);
         let truth = self.truth_column.as_deref().filter(|_| of_truth);
-        Ok(Asked { label, truth, id: self.id_column.as_deref(), header: self.header })
+        let of_source = of_file(&self.source_column)?;
+        let source = self.source_column.as_deref().filter(|_| of_source);
+        Ok(Asked {
+            label,
+            truth,
+            id: self.id_column.as_deref(),
+            source,
+            annotators: &self.label_columns,
+            header: self.header,
+        })
     }
 }

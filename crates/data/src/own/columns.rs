@@ -5,6 +5,7 @@
 //! feature without a word: a network would learn the order of the table from it.
 
 use super::header::{self, LABELS, TRUTH};
+use negscale_records::did_you_mean;
 
 /// The word for `id_column` that says that there is none.
 pub(super) const NO_ID: &str = "none";
@@ -18,6 +19,10 @@ pub struct Layout<'a> {
     pub truth: Option<&'a str>,
     /// Name of the column of ids, or `none`.
     pub id: Option<&'a str>,
+    /// Name of the column of sources.
+    pub source: Option<&'a str>,
+    /// Names of columns of labels by several annotators, in place of one column of labels.
+    pub annotators: &'a [String],
     /// Names of the features; all others without it.
     pub features: &'a [String],
     /// Names of columns that mean nothing here.
@@ -32,6 +37,8 @@ pub(super) struct Roles {
     pub given: Option<usize>,
     pub truth: Option<usize>,
     pub id: Option<usize>,
+    pub source: Option<usize>,
+    pub annotators: Vec<usize>,
     /// Columns that were taken for ids by their names, without being asked for.
     pub guessed: Vec<usize>,
     pub features: Vec<usize>,
@@ -41,8 +48,8 @@ impl Layout<'_> {
     /// Whether columns are asked for by names that are no numbers.
     pub(super) fn is_named(&self) -> bool {
         let id = self.id.filter(|&id| id != NO_ID);
-        let one = [self.label, self.truth, id].into_iter().flatten();
-        let several = self.features.iter().chain(self.ignored).map(String::as_str);
+        let one = [self.label, self.truth, id, self.source].into_iter().flatten();
+        let several = self.features.iter().chain(self.ignored).chain(self.annotators).map(String::as_str);
         one.chain(several).any(|name| name.parse::<usize>().is_err())
     }
 
@@ -52,7 +59,8 @@ impl Layout<'_> {
         let need = |name: &str| {
             find(name).ok_or_else(|| {
                 let some: Vec<&str> = names.iter().take(20).copied().collect();
-                format!("no column `{name}`: the header has {}", some.join(", "))
+                let near = did_you_mean(name, names.iter().copied());
+                format!("no column `{name}`: {near}the header has {}", some.join(", "))
             })
         };
         let all = |names: &[String]| names.iter().map(|name| need(name)).collect::<Result<Vec<_>, _>>();
@@ -60,7 +68,11 @@ impl Layout<'_> {
         let one = |name: Option<&str>| name.map(need).transpose();
         let (label, truth, id) =
             (one(self.label)?, one(self.truth)?, one(self.id.filter(|&id| id != NO_ID))?);
-        let roles = [("label_column", label), ("truth_column", truth), ("id_column", id)];
+        let (source, annotators) = (one(self.source)?, all(self.annotators)?);
+        let roles =
+            [("label_column", label), ("truth_column", truth), ("id_column", id), ("source_column", source)];
+        let by_annotators = annotators.iter().map(|&place| ("label_columns", Some(place)));
+        let roles: Vec<(&str, Option<usize>)> = roles.into_iter().chain(by_annotators).collect();
         for (at, (setting, place)) in roles.iter().enumerate() {
             let Some(place) = place else { continue };
             let lists = [("feature_columns", &chosen), ("ignore_columns", &ignored)];
@@ -79,14 +91,16 @@ impl Layout<'_> {
             return Err(format!("column `{}` is in both feature_columns and ignore_columns", names[at]));
         }
         let is_free = |at: &usize| {
-            ![label, truth, id].contains(&Some(*at)) && !chosen.contains(at) && !ignored.contains(at)
+            roles.iter().all(|(_, place)| *place != Some(*at))
+                && !chosen.contains(at)
+                && !ignored.contains(at)
         };
         let truth = truth.or_else(|| find(TRUTH).filter(is_free));
         let looks = |at: &usize| self.id != Some(NO_ID) && is_free(at) && header::is_id(names[*at]);
         let guessed: Vec<usize> = (0..names.len()).filter(looks).collect();
         let is_free = |at: &usize| is_free(at) && truth != Some(*at) && !guessed.contains(at);
         let given = match label {
-            None if !self.unlabelled => header::find(names.iter().copied(), &LABELS)
+            None if !self.unlabelled && annotators.is_empty() => header::find(names.iter().copied(), &LABELS)
                 .filter(is_free)
                 .or_else(|| (0..names.len()).rev().find(is_free)),
             asked => asked,
@@ -98,11 +112,11 @@ impl Layout<'_> {
         if features.is_empty() {
             return Err("there is no column of features besides the labels".into());
         }
-        if given.is_none() && !self.unlabelled {
+        if given.is_none() && annotators.is_empty() && !self.unlabelled {
             return Err("there is no column of labels besides the features: name it with --label-column, or give a file with --labels".into());
         }
         let id = id.or(guessed.first().copied());
-        Ok(Roles { given, truth, id, guessed, features })
+        Ok(Roles { given, truth, id, source, annotators, guessed, features })
     }
 }
 

@@ -13,6 +13,7 @@
 use super::label_file::LabelFile;
 use super::labels::Column;
 use super::lines::line;
+use super::side::SideColumns;
 use super::words::Words;
 use crate::{Error, Items, Result};
 use std::collections::HashMap;
@@ -24,6 +25,8 @@ pub struct Joined {
     pub given: Column,
     /// True labels, where the file has them.
     pub truth: Option<Column>,
+    /// Sources and labels by several annotators, where the file has them.
+    pub side: SideColumns,
     /// What could not be checked.
     pub notes: Vec<String>,
 }
@@ -132,10 +135,11 @@ impl LabelFile {
         };
         let Some(order) = order else {
             self.check_count(count)?;
-            return Ok(Joined { given: self.given, truth: self.truth, notes });
+            return Ok(Joined { given: self.given, truth: self.truth, side: self.side, notes });
         };
-        let LabelFile { given, truth, .. } = self;
-        Ok(Joined { given: given.pick(&order), truth: truth.map(|truth| truth.pick(&order)), notes })
+        let LabelFile { given, truth, side, .. } = self;
+        let truth = truth.map(|truth| truth.pick(&order));
+        Ok(Joined { given: given.pick(&order), truth, side: side.pick(&order), notes })
     }
 
     fn wrong(&self, row: usize, problem: String) -> Error {

@@ -6,6 +6,7 @@
 use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
+use super::side::SideColumns;
 use super::words::Words;
 use crate::npy;
 use crate::{Error, Result};
@@ -22,6 +23,10 @@ pub struct Asked<'a> {
     pub truth: Option<&'a str>,
     /// Name of the column of ids, if it has one.
     pub id: Option<&'a str>,
+    /// Name of the column of sources, if it has one.
+    pub source: Option<&'a str>,
+    /// Names of columns of labels by several annotators, in place of one column of labels.
+    pub annotators: &'a [String],
     /// Whether there is a header.
     pub header: Header,
 }
@@ -32,6 +37,7 @@ pub struct LabelFile {
     pub(crate) path: PathBuf,
     pub(crate) given: Column,
     pub(crate) truth: Option<Column>,
+    pub(crate) side: SideColumns,
     /// The columns that say which item a row belongs to, and the line of every row.
     pub(crate) index: Option<Words>,
     pub(crate) paths: Option<Words>,
@@ -49,10 +55,10 @@ impl LabelFile {
 /// Reads a labels file, by its extension.
 pub fn open(path: &Path, asked: Asked) -> Result<LabelFile> {
     let extension = super::extension(path);
-    if let (Some(column), false) = (asked.label.or(asked.truth), ["csv", "tsv"].contains(&extension.as_str()))
-    {
+    let named = asked.annotators.first().map(String::as_str).or(asked.label).or(asked.truth).or(asked.source);
+    if let (Some(column), false) = (named, ["csv", "tsv"].contains(&extension.as_str())) {
         let problem = format!(
-            "it has no columns, so there is no `{column}`: leave --label-column and --truth-column out"
+            "it has no columns, so there is no `{column}`: give labels as .csv or .tsv with a header, or name no columns"
         );
         return Err(Error::format(path, None, problem));
     }
@@ -123,6 +129,8 @@ pub fn from_text(path: &Path, reader: impl BufRead, header: Header) -> Result<La
 struct Places {
     label: usize,
     truth: Option<usize>,
+    source: Option<usize>,
+    annotators: Vec<usize>,
     keys: [Option<usize>; 3],
     /// Whether a column is known by its name, so that the first line must be a header.
     named: bool,
@@ -131,10 +139,14 @@ struct Places {
 fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places> {
     let find = |names: &[&str]| header::find(first.iter(), names);
     let need = |name: Option<&str>| name.map(|name| column(path, first, name)).transpose();
-    let (label, truth) = (need(asked.label)?, need(asked.truth)?);
+    let (label, truth, source) = (need(asked.label)?, need(asked.truth)?, need(asked.source)?);
+    let annotators =
+        asked.annotators.iter().map(|name| column(path, first, name)).collect::<Result<Vec<_>>>()?;
+    // One of them stands for all where a single column of labels is asked about.
+    let label = annotators.first().copied().or(label);
     // The data's column of ids; the file may have other means.
     let id = asked.id.and_then(|name| first.iter().position(|field| field == name));
-    let named = label.is_some() || truth.is_some();
+    let named = label.is_some() || truth.is_some() || source.is_some();
     if named && asked.header == Header::No {
         let problem =
             "columns are named, but --header says that there is no header: leave one of the two out";
@@ -142,19 +154,20 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
     }
     if asked.header == Header::No {
         let label = first.len().saturating_sub(1);
-        return Ok(Places { label, truth: None, keys: [None; 3], named });
+        return Ok(Places { label, truth: None, source: None, annotators, keys: [None; 3], named });
     }
     let truth = truth.or_else(|| find(&[TRUTH]));
     let other_than = |at: &usize, taken: &[Option<usize>]| !taken.contains(&Some(*at));
-    let index = find(&[INDEX]).filter(|at| other_than(at, &[label, id]));
-    let place = find(&PATHS).filter(|at| other_than(at, &[label, id]));
+    let is_no_key = |at: &usize| other_than(at, &[label, id, source]) && !annotators.contains(at);
+    let index = find(&[INDEX]).filter(is_no_key);
+    let place = find(&PATHS).filter(is_no_key);
     let taken = [label, truth, index, place];
     let looks = |at: &usize| {
         let is_named = !first[*at].is_empty() || *at == 0;
-        first.len() > 1 && is_named && header::is_id(&first[*at]) && other_than(at, &taken)
+        first.len() > 1 && is_named && header::is_id(&first[*at]) && other_than(at, &taken) && is_no_key(at)
     };
     let id = id.or_else(|| (0..first.len()).find(looks));
-    let taken = [truth, index, place, id];
+    let taken = [truth, index, place, id, source];
     let label = match label.or_else(|| find(&LABELS)) {
         Some(at) => at,
         None => {
@@ -176,7 +189,7 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
             }
         }
     };
-    Ok(Places { label, truth, keys: [index, place, id], named })
+    Ok(Places { label, truth, source, annotators, keys: [index, place, id], named })
 }
 
 /// Labels in a column: the one asked for, else one with a usual header, else the last. `path` is for messages.
@@ -186,13 +199,20 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
         return Err(Error::format(path, None, "the file is empty"));
     };
     let first = first.clone();
-    let Places { label, truth, keys, named } = places(path, &first, asked)?;
+    let Places { label, truth, source, annotators, keys, named } = places(path, &first, asked)?;
+    let mut side = SideColumns::new(source.is_some(), annotators.len());
+    let label_place = Some(label).filter(|_| annotators.is_empty());
     let (mut given, mut truths) = (Column::new(false), Column::new(false));
     let mut columns: [Words; 3] = Default::default();
     let (mut lines, mut below) = (Vec::new(), Below::new(first.len()));
     while let Some((number, record)) = records.next()? {
         below.add(record.iter());
-        for (place, column) in [(Some(label), &mut given), (truth, &mut truths)] {
+        let labels = annotators.iter().map(|&at| unguard(&record[at]));
+        let one = side.push(source.and_then(|at| record.get(at)).map(unguard), labels, asked.annotators);
+        if let Some(word) = one.map_err(|problem| Error::format(path, line(number), problem))? {
+            given.push(word);
+        }
+        for (place, column) in [(label_place, &mut given), (truth, &mut truths)] {
             let Some(place) = place else { continue };
             match record.get(place) {
                 Some(word) if !word.is_empty() => column.push(unguard(word)),
@@ -226,6 +246,7 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
         path: path.into(),
         given,
         truth: truth.map(|_| truths),
+        side,
         index: kept(keys[0], index),
         paths: kept(keys[1], paths),
         ids: kept(keys[2], ids),

@@ -56,6 +56,11 @@ impl Column {
         self.known.contains_key(word)
     }
 
+    /// The place of every item's label among the [distinct](Self::distinct) ones.
+    pub(crate) fn places(&self) -> &[u32] {
+        &self.rows
+    }
+
     /// Every label once.
     pub(crate) fn distinct(&self) -> impl Iterator<Item = &str> {
         self.distinct.iter().map(String::as_str)
@@ -82,6 +87,11 @@ impl Column {
         self.numbers = false;
     }
 
+    /// Whether some label came as text.
+    pub(super) fn is_text(&self) -> bool {
+        !self.numbers
+    }
+
     /// Marks that the labels are names of classes and never count into them, whatever they look like.
     pub fn mark_names(&mut self) {
         self.names = true;
@@ -100,6 +110,11 @@ impl Column {
     /// The labels as they stand in the file.
     pub fn words(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|&id| self.distinct[id as usize].as_str())
+    }
+
+    /// The label of an item.
+    pub(super) fn word(&self, row: usize) -> &str {
+        &self.distinct[self.rows[row] as usize]
     }
 
     fn first_row(&self, id: usize) -> Option<usize> {
@@ -149,7 +164,8 @@ impl Vocabulary {
 
     /// From the labels of the training split themselves.
     pub fn of(columns: &[&Column]) -> Result<Self, String> {
-        let words = || columns.iter().flat_map(|column| column.distinct.iter());
+        // A blank is nobody's label.
+        let words = || columns.iter().flat_map(|column| &column.distinct).filter(|word| !word.is_empty());
         if let Some(word) = words().find(|word| measures(word)) {
             return Err(format!(
                 "label `{word}` is not a class: labels are whole numbers or names; is it the right column?"
@@ -201,6 +217,15 @@ impl Vocabulary {
 
     /// Class of every label.
     pub fn apply(&self, column: &Column) -> Result<Vec<u32>, String> {
+        let all: Option<Vec<u32>> = self.apply_to_some(column)?.into_iter().collect();
+        all.ok_or_else(|| {
+            let row = column.words().position(str::is_empty).unwrap_or_default();
+            format!("the label of item {row} is blank")
+        })
+    }
+
+    /// Class of every label that is not blank.
+    pub fn apply_to_some(&self, column: &Column) -> Result<Vec<Option<u32>>, String> {
         // Tables take off blanks around a word; a name may begin or end with one.
         let by_trimmed = |word: &str| {
             let mut alike = self.names.iter().zip(0..).filter(|(name, _)| name.trim() == word);
@@ -215,13 +240,16 @@ impl Vocabulary {
             whole(word).and_then(|n| u32::try_from(n).ok()).filter(|&n| (n as usize) < self.names.len())
         };
         // All labels are names or all count: names may look like numbers, and then no single label tells which it is.
-        let words = || column.distinct.iter();
+        let words = || column.distinct().filter(|word| !word.is_empty());
         let can_count = !self.numbers && !column.names && words().all(|word| whole(word).is_some());
         let counts = can_count && (column.numbers || !words().all(|word| by_name(word).is_some()));
         let place = |word: &str| if counts { by_number(word) } else { by_name(word) };
-        let classes: Vec<u32> = (column.distinct.iter().enumerate())
+        let classes: Vec<Option<u32>> = (column.distinct.iter().enumerate())
             .map(|(id, word)| {
-                place(word).ok_or_else(|| {
+                if word.is_empty() {
+                    return Ok(None);
+                }
+                place(word).map(Some).ok_or_else(|| {
                     let row = column.first_row(id).map_or(String::new(), |row| format!(" of item {row}"));
                     let count = self.names.len();
                     let some: Vec<&str> = self.names.iter().take(5).map(String::as_str).collect();

@@ -5,6 +5,7 @@
 
 use super::separator::{self, Scan};
 use crate::{Error, Result};
+use negscale_records::did_you_mean;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
@@ -36,7 +37,12 @@ pub(crate) fn line(number: u64) -> String {
 pub(super) fn column(path: &Path, header: &csv::StringRecord, name: &str) -> Result<usize> {
     header.iter().position(|field| field == name).ok_or_else(|| {
         let fields: Vec<&str> = header.iter().take(20).collect();
-        Error::format(path, line(1), format!("no column `{name}`: the header has {}", fields.join(", ")))
+        let near = did_you_mean(name, header.iter());
+        Error::format(
+            path,
+            line(1),
+            format!("no column `{name}`: {near}the header has {}", fields.join(", ")),
+        )
     })
 }
 

@@ -6,6 +6,7 @@
 
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
+use super::side::SideColumns;
 use crate::{Error, Result};
 use serde_json::Value;
 use std::io::{BufRead, Read};
@@ -18,11 +19,15 @@ pub struct Names<'a> {
     pub label: &'a str,
     /// The true label's: must be there if given, else `true_label` where it occurs.
     pub truth: Option<&'a str>,
+    /// The source's, if there is one.
+    pub source: Option<&'a str>,
+    /// Those of labels by several annotators, in place of one label.
+    pub annotators: &'a [String],
 }
 
 impl Default for Names<'_> {
     fn default() -> Self {
-        Self { label: "label", truth: None }
+        Self { label: "label", truth: None, source: None, annotators: &[] }
     }
 }
 
@@ -35,6 +40,8 @@ pub struct MetadataRows {
     pub given: Column,
     /// True labels, where there is a column of them.
     pub truth: Option<Column>,
+    /// Sources and labels by several annotators, where they were asked for.
+    pub side: SideColumns,
 }
 
 const FILE: &str = "file_name";
@@ -73,11 +80,14 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Metadata
     let header = header.clone();
     let find = |name: &str| header.iter().position(|field| field == name);
     let need = |name: &str| column(path, &header, name);
-    let (file, label) = (need(FILE)?, need(names.label)?);
+    let (file, source) = (need(FILE)?, names.source.map(need).transpose()?);
+    let annotators = names.annotators.iter().map(|name| need(name)).collect::<Result<Vec<_>>>()?;
+    let label = annotators.is_empty().then(|| need(names.label)).transpose()?;
     let truth = names.truth.map_or(Ok(find(TRUTH)), |name| need(name).map(Some))?;
     let mut rows = MetadataRows {
         given: Column::new(false),
         truth: truth.map(|_| Column::new(false)),
+        side: SideColumns::new(source.is_some(), annotators.len()),
         ..MetadataRows::default()
     };
     while let Some((number, record)) = records.next()? {
@@ -88,7 +98,13 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Metadata
             })
         };
         rows.files.push((number, field(file)?.to_owned()));
-        rows.given.push(field(label)?);
+        let labels = annotators.iter().map(|&at| &record[at]);
+        let one = rows.side.push(source.and_then(|at| record.get(at)), labels, names.annotators);
+        match (one.map_err(|problem| Error::format(path, line(number), problem))?, label) {
+            (Some(word), _) => rows.given.push(word),
+            (None, Some(at)) => rows.given.push(field(at)?),
+            (None, None) => {}
+        }
         if let (Some(at), Some(column)) = (truth, &mut rows.truth) {
             column.push(field(at)?);
         }
@@ -98,7 +114,8 @@ pub fn from_csv(path: &Path, reader: impl Read, names: Names) -> Result<Metadata
 
 /// Rows of a `metadata.jsonl`: one JSON object a line. `path` is for messages.
 pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<MetadataRows> {
-    let mut rows = MetadataRows { given: Column::new(true), ..MetadataRows::default() };
+    let side = SideColumns::new(names.source.is_some(), names.annotators.len());
+    let mut rows = MetadataRows { given: Column::new(true), side, ..MetadataRows::default() };
     let truth_name = names.truth.unwrap_or(TRUTH);
     read_lines(path, reader, |number, text| {
         let wrong = |problem: String| Error::format(path, line(number), problem);
@@ -126,7 +143,25 @@ pub fn from_jsonl(path: &Path, reader: impl BufRead, names: Names) -> Result<Met
         if rows.files.is_empty() && (names.truth.is_some() || object.contains_key(TRUTH)) {
             rows.truth = Some(Column::new(true));
         }
-        push(names.label, &mut rows.given)?;
+        // Whoever did not label it has null or nothing there.
+        let cell = |name: &str| match object.get(name) {
+            None | Some(Value::Null) => Ok(String::new()),
+            Some(Value::String(word)) => Ok(word.clone()),
+            Some(Value::Number(n)) if n.is_i64() => Ok(n.to_string()),
+            Some(other) => {
+                Err(wrong(format!("`{name}` is {}: a string or a whole number is expected", kind(other))))
+            }
+        };
+        let source = names.source.map(&cell).transpose()?;
+        let labels = names.annotators.iter().map(|name| cell(name)).collect::<Result<Vec<_>>>()?;
+        let one = rows.side.push(source.as_deref(), labels.iter().map(String::as_str), names.annotators);
+        match one.map_err(wrong)? {
+            Some(word) => {
+                rows.given.mark_text();
+                rows.given.push(word);
+            }
+            None => push(names.label, &mut rows.given)?,
+        }
         match &mut rows.truth {
             Some(column) => push(truth_name, column)?,
             None if object.contains_key(truth_name) => {

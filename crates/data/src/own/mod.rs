@@ -32,6 +32,7 @@ mod recognise;
 mod relabel;
 mod separator;
 mod shards;
+pub mod side;
 mod spill;
 pub mod stream;
 pub mod table;
@@ -43,10 +44,11 @@ pub use header::Header;
 pub(crate) use relabel::relabel;
 
 use crate::readable::{self, Failure};
-use crate::{Dataset, Error, Items, Result, Splits};
+use crate::{Annotators, Dataset, Error, Items, Result, Splits};
 use labels::{Column, Vocabulary};
 use recognise::read;
 use serde::{Deserialize, Serialize};
+use side::SideColumns;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,6 +68,10 @@ pub struct OwnOptions {
     pub label_column: Option<String>,
     /// Column (or array) of the true labels.
     pub truth_column: Option<String>,
+    /// Column (or array) that says where an item's label comes from: a camera, a site, a person.
+    pub source_column: Option<String>,
+    /// Columns (or arrays) of labels by several annotators, in place of one column: the label is their majority vote. Blank cells are no votes.
+    pub label_columns: Vec<String>,
     /// Column of the pictures in Parquet.
     pub image_column: Option<String>,
     /// Array of the features in `.npz` and `.safetensors`, or column of lists of numbers in Parquet.
@@ -121,6 +127,7 @@ pub(crate) struct LabelledItems {
     items: Items,
     given: Column,
     truth: Option<Column>,
+    side: SideColumns,
     names: Option<Vec<String>>,
     /// What a person should know of how it was read, a sentence each.
     notes: Vec<String>,
@@ -131,7 +138,8 @@ pub(crate) struct LabelledItems {
 impl LabelledItems {
     /// Of which there is nothing more to say.
     fn new(items: Items, given: Column, truth: Option<Column>) -> Self {
-        Self { items, given, truth, names: None, notes: Vec::new(), left_out: Vec::new() }
+        let side = SideColumns::default();
+        Self { items, given, truth, side, names: None, notes: Vec::new(), left_out: Vec::new() }
     }
 
     /// Leaves out what cannot be read, if that leaves as many items as there are labels for: those of a run that did so.
@@ -142,6 +150,7 @@ impl LabelledItems {
             self.items = self.items.subset(&others);
             self.given = self.given.pick(&others);
             self.truth = self.truth.take().map(|truth| truth.pick(&others));
+            self.side = self.side.pick(&others);
             self.notes.extend(readable::note(&failures, items));
             self.left_out = failures;
         }
@@ -209,13 +218,18 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
             requirement,
         });
     }
+    check_names(options)?;
     let (form, mut train, mut test) = read(path, options.labels.as_deref(), options)?;
-    if let Some(other) = &options.test {
+    check_side(path, &train.side, options)?;
+    // With several annotators nothing is judged by a test split, which would have other columns.
+    if !options.label_columns.is_empty() {
+        test = None;
+    } else if let Some(other) = &options.test {
         if options.test_rows.is_some() {
             let requirement = "either a test file or test rows, not both".to_string();
             return Err(Error::Setting { what: "test", value: other.display().to_string(), requirement });
         }
-        test = Some(read(other, options.test_labels.as_deref(), options)?.1);
+        test = Some(read(other, options.test_labels.as_deref(), &options.for_test(other)?)?.1);
     }
     let name = name_of(path, options);
     let mut notes = std::mem::take(&mut train.notes);
@@ -226,11 +240,43 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     Ok(Opened { splits, form })
 }
 
+/// Whether several annotators are named, each of them once.
+fn check_names(options: &OwnOptions) -> Result<()> {
+    let names = &options.label_columns;
+    let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+    let requirement = match (twice, &names[..]) {
+        (Some((_, name)), _) => {
+            format!("column `{name}` is named twice; every column is one annotator, so name it once")
+        }
+        (None, [_]) => {
+            "name at least two columns, as in a,b,c; for one column there is --label-column".into()
+        }
+        (None, _) if !names.is_empty() && options.label_column.is_some() => {
+            "labels are in one column or in several: leave out --label-column or --label-columns".into()
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::Setting { what: "--label-columns", value: names.join(","), requirement })
+}
+
+/// Refuses columns that neither the data nor the file of labels has.
+fn check_side(path: &Path, side: &SideColumns, options: &OwnOptions) -> Result<()> {
+    let missing = match (&options.source_column, options.label_columns.first()) {
+        (Some(name), _) if side.source.is_none() => ("--source-column", name),
+        (_, Some(name)) if side.annotators.is_empty() => ("--label-columns", name),
+        _ => return Ok(()),
+    };
+    let (flag, name) = missing;
+    let problem =
+        format!("no column `{name}` in it, nor in a file of labels: {flag} needs a table that has it");
+    Err(Error::format(path, None, problem))
+}
+
 /// The classes: those named, else those that occur.
 fn vocabulary_of(
     name: &str,
     given: &Column,
-    truth: Option<&Column>,
+    (truth, annotators): (Option<&Column>, &[Column]),
     names: Option<&[String]>,
     options: &OwnOptions,
 ) -> Result<Vocabulary> {
@@ -246,7 +292,7 @@ fn vocabulary_of(
         }
         (None, Some(names)) => Vocabulary::named(names.to_vec()).map_err(wrong),
         (None, None) => {
-            let columns: Vec<&Column> = std::iter::once(given).chain(truth).collect();
+            let columns: Vec<&Column> = std::iter::once(given).chain(truth).chain(annotators).collect();
             let vocabulary = Vocabulary::of(&columns).map_err(wrong)?;
             // Fewer may well be one of each.
             if given.len() >= FEW && vocabulary.len() >= given.len() {
@@ -270,8 +316,8 @@ fn assemble(
     options: &OwnOptions,
 ) -> Result<Splits> {
     let wrong = |part: &str, problem: String| Error::Labels { dataset: format!("{name}{part}"), problem };
-    let vocabulary =
-        vocabulary_of(&name, &train.given, train.truth.as_ref(), train.names.as_deref(), options)?;
+    let others = (train.truth.as_ref(), &train.side.annotators[..]);
+    let vocabulary = vocabulary_of(&name, &train.given, others, train.names.as_deref(), options)?;
     let derived = options.class_names.is_none() && train.names.is_none();
     let classes = vocabulary.clone().into_names();
     let dataset = |part: LabelledItems, which: &str| {
@@ -284,7 +330,12 @@ fn assemble(
         let given = vocabulary.apply(&part.given).map_err(|problem| wrong(which, problem + hint))?;
         let truth = part.truth.map(|truth| vocabulary.apply(&truth)).transpose();
         let truth = truth.map_err(|problem| wrong(which, format!("true {problem}{hint}")))?;
-        Dataset::new(format!("{name}{which}"), classes.clone(), part.items, given, truth)
+        let annotators = part.side.annotators(&options.label_columns, &vocabulary);
+        let annotators = annotators.map_err(|problem| wrong(which, problem))?;
+        let given = annotators.as_ref().map_or(given, Annotators::majority);
+        let sources = part.side.sources()?;
+        let dataset = Dataset::new(format!("{name}{which}"), classes.clone(), part.items, given, truth)?;
+        dataset.with_provenance(sources, annotators)
     };
     let train = dataset(train, "")?;
     let test = test.map(|test| dataset(test, " (test)")).transpose()?;

@@ -22,13 +22,17 @@ pub(super) fn read(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> 
     if let Some(file) = labels.filter(|_| form != Form::Array) {
         // Corrected labels, for instance: instead of their own.
         let has_columns = form != Form::ImageFolder;
-        let read = label_file::open(file, options.asked(file, |_| Ok(has_columns))?)?;
+        // What the data lacks, the file must have.
+        let lacks_source = train.side.source.is_none();
+        let is_missing = |name: &str| lacks_source && options.source_column.as_deref() == Some(name);
+        let read = label_file::open(file, options.asked(file, |name| Ok(has_columns && !is_missing(name)))?)?;
         if options.skip_unreadable && read.given.len() < train.items.len() {
             train.leave_out_unreadable(read.given.len());
         }
         let joined = read.join(&train.items)?;
         train.given = joined.given;
         train.truth = joined.truth.or(train.truth);
+        train.side = joined.side.or(train.side);
         train.notes.extend(joined.notes);
     }
     Ok((form, train, test))
@@ -57,11 +61,13 @@ fn read_metadata(table: &Path, options: &OwnOptions) -> Result<LabelledItems> {
     let names = metadata::Names {
         label: options.label_column.as_deref().unwrap_or("label"),
         truth: options.truth_column.as_deref(),
+        source: options.source_column.as_deref(),
+        annotators: &options.label_columns,
     };
     let rows = metadata::open(table, names)?;
     let files = metadata::resolve(table, &rows)?;
     let items = Items::Images(Arc::new(files::Files::new(files)));
-    Ok(LabelledItems::new(items, rows.given, rows.truth))
+    Ok(LabelledItems { side: rows.side, ..LabelledItems::new(items, rows.given, rows.truth) })
 }
 
 fn read_classes(root: &Path) -> Result<LabelledItems> {

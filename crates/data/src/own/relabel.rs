@@ -2,7 +2,7 @@
 
 use super::labels::Vocabulary;
 use super::{OwnOptions, label_file};
-use crate::{Dataset, Error, Result, Splits};
+use crate::{Annotators, Dataset, Error, Result, Splits};
 use std::path::PathBuf;
 
 /// A known set, with labels of the user's own where they are asked for.
@@ -18,6 +18,8 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         ("id_column", options.id_column.is_some()),
         ("label_column", options.label_column.is_some() && !has_file),
         ("truth_column", options.truth_column.is_some() && !has_file),
+        ("source_column", options.source_column.is_some() && !has_file),
+        ("label_columns", !options.label_columns.is_empty() && !has_file),
     ];
     if let Some((setting, _)) = alone.iter().find(|(_, is_set)| *is_set) {
         let problem =
@@ -34,7 +36,9 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         let given = vocabulary.apply(&joined.given).map_err(wrong)?;
         let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
         let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
-        dataset.relabelled(given, truth)
+        let annotators = joined.side.annotators(&options.label_columns, &vocabulary).map_err(wrong)?;
+        let given = annotators.as_ref().map_or(given, Annotators::majority);
+        dataset.relabelled(given, truth)?.with_provenance(joined.side.sources()?, annotators)
     };
     let train = with(splits.train, &options.labels)?;
     let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;

@@ -8,6 +8,7 @@ use super::columns::{self, Counting, NO_ID, Roles};
 use super::header::{self, ASK, Header, is_number};
 use super::labels::Column;
 use super::lines::{self, Records, line};
+use super::side::SideColumns;
 use crate::array::{Array, Element, Kind};
 use crate::block::Spool;
 use crate::{Error, Result};
@@ -36,8 +37,12 @@ pub struct Table {
     pub given: Option<Column>,
     /// True labels, where there is a column of them.
     pub truth: Option<Column>,
+    /// Sources and labels by several annotators, where they were asked for.
+    pub side: SideColumns,
     /// Ids, where there is a column of them.
     pub ids: Option<Vec<String>>,
+    /// Names of the features, where there is a header.
+    pub names: Vec<String>,
     /// What a person should know of how it was read.
     pub notes: Vec<String>,
 }
@@ -103,6 +108,7 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
     let first = first.clone();
     let Plan { has_header, names, roles, doubtful } = plan(path, &first, reading)?;
     let (mut given, mut truth, mut ids) = (Column::new(false), Column::new(false), Vec::new());
+    let mut side = SideColumns::new(roles.source.is_some(), roles.annotators.len());
     let mut spool = Spool::new(reading.scratch);
     let (mut row, mut bytes) = (Vec::with_capacity(roles.features.len()), Vec::new());
     let (mut rows, mut counting) = (0, Counting::new(roles.features.len()));
@@ -120,6 +126,12 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
                 Some(word) if !word.is_empty() => column.push(word),
                 _ => return Err(wrong(at, "the label is missing".into())),
             }
+        }
+        let source = roles.source.and_then(|at| record.get(at));
+        let labels = roles.annotators.iter().map(|&at| &record[at]);
+        let first = side.push(source, labels, reading.layout.annotators);
+        if let Some(label) = first.map_err(|problem| Error::format(path, line(number), problem))? {
+            given.push(label);
         }
         ids.extend(roles.id.and_then(|at| record.get(at)).map(str::to_owned));
         row.clear();
@@ -169,9 +181,15 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
     let features = Array::new(path, None, spool.finish()?, element, vec![rows, roles.features.len()], false)?;
     Ok(Table {
         features,
-        given: roles.given.map(|_| given),
+        given: (roles.given.is_some() || !roles.annotators.is_empty()).then_some(given),
+        side,
         truth: roles.truth.map(|_| truth),
         ids: roles.id.map(|_| ids),
+        names: if has_header {
+            roles.features.iter().map(|&at| names[at].clone()).collect()
+        } else {
+            Vec::new()
+        },
         notes: notes.collect(),
     })
 }

@@ -67,7 +67,10 @@ pub(super) fn choose(shard: &Shard, layout: Layout, array: Option<&str>) -> Resu
         (is_it && (lists > 0 || leaf.path().parts().len() == 1)).then_some(at)
     };
     let is_ours = |name: &&str| {
-        ![layout.label, layout.truth].contains(&Some(*name)) && !layout.ignored.iter().any(|i| i == name)
+        let is_other = |names: &[String]| names.iter().any(|other| other == name);
+        ![layout.label, layout.truth, layout.source].contains(&Some(*name))
+            && !is_other(layout.ignored)
+            && !is_other(layout.annotators)
     };
     let lists: Vec<&str> =
         names.iter().copied().filter(|name| is_ours(name) && leaf(name, 1).is_some()).collect();

@@ -64,6 +64,9 @@ use std::time::Instant;
 use task::Shown;
 use tensor::to_part;
 
+/// How many labels are wrong, and the predictions that say so.
+pub type Estimated = (NoiseEstimate, Predictions);
+
 /// Where a run stands.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Position {
@@ -326,14 +329,20 @@ impl Trainer {
 
     /// The verdict on every sample of the data as it came, and how many labels are wrong by all of them.
     pub fn verdicts(&self) -> Result<(Vec<Verdict>, Option<NoiseEstimate>)> {
+        let (verdicts, judged) = self.judge()?;
+        Ok((verdicts, judged.map(|(estimate, _)| estimate)))
+    }
+
+    /// The same, with the predictions that the estimate is made from.
+    pub fn judge(&self) -> Result<(Vec<Verdict>, Option<Estimated>)> {
         let ledger = self.ledger()?;
         let Some(predictions) = ledger.predictions() else {
             return Ok((ledger.verdicts(&self.settings.verdict)?, None));
         };
         let predictions = Predictions::new(predictions, ledger.given(), ledger.classes())?;
         let model = NoiseModel::fit(&predictions);
-        let verdicts = ledger.verdicts_by(&model, &self.settings.verdict)?;
-        Ok((verdicts, Some(NoiseEstimate::new(&model))))
+        let (verdicts, estimate) = ledger.judge_by(&model, &self.settings.verdict)?;
+        Ok((verdicts, Some((estimate, predictions))))
     }
 
     /// The trained model; `about` is text for people.

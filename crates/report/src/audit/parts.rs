@@ -22,9 +22,9 @@ pub struct ClassRow {
     pub flagged: usize,
     /// The estimated share of these that is wrong.
     pub share: f64,
-    /// The score from which a label of this class is flagged.
+    /// The score of the least suspicious flagged label of this class.
     pub threshold: Option<f64>,
-    /// Why that score, in a few words; may be empty.
+    /// What is known at that score, in a few words; may be empty.
     pub why: String,
 }
 
@@ -54,6 +54,8 @@ pub struct SourceRow {
     pub flagged: usize,
     /// The estimated share of these that is wrong.
     pub share: f64,
+    /// The interval of that share.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// How often wrong labels name classes of one relation to the probable class.
@@ -127,6 +129,8 @@ pub struct Correction {
     pub changed: usize,
     /// The expected share of these changes that is right.
     pub expected_precision: Option<f64>,
+    /// Why that is not known, as the end of a sentence.
+    pub unknown: Option<String>,
     /// How many labels are expected to be right as given.
     pub right_before: Option<f64>,
     /// How many are expected to be right after the correction.

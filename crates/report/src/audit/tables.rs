@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::AuditReport;
 use super::parts::{AnnotatorRow, Expert, Relations, SourceRow};
 use crate::card::class_name;
-use crate::number::{count, percent, place, plain, share};
+use crate::number::{count, percent, place, share};
 use crate::shown::{Cell, Shown};
 
 /// Rows of a table, groups of duplicates, and outliers that are shown.
@@ -44,7 +44,7 @@ pub(super) fn classes(audit: &AuditReport) -> Option<Shown> {
     let longest = largest(rows.iter().map(|row| row.share));
     let mut head = vec!["labelled", "labels", "look wrong", "wrong, estimated"];
     head.extend(has_threshold.then_some("flagged from score"));
-    head.extend(has_why.then_some("because"));
+    head.extend(has_why.then_some("at that score"));
     let cells = rows.iter().take(MOST_ROWS).map(|row| {
         let mut cells = vec![
             Cell::words(class_name(&audit.class_names, row.class)),
@@ -52,8 +52,9 @@ pub(super) fn classes(audit: &AuditReport) -> Option<Shown> {
             number(row.flagged),
             Cell::number(share(row.share)).with_bar(row.share, longest),
         ];
-        cells
-            .extend(has_threshold.then(|| Cell::number(row.threshold.map_or_else(|| "–".to_owned(), plain))));
+        cells.extend(has_threshold.then(|| {
+            Cell::number(row.threshold.map_or_else(|| "–".to_owned(), |score| format!("{score:.3}")))
+        }));
         cells.extend(has_why.then(|| Cell::words(&row.why)));
         cells
     });
@@ -91,15 +92,21 @@ pub(super) fn sources(rows: &[SourceRow]) -> Option<Shown> {
     let mut rows: Vec<_> = rows.iter().collect();
     rows.sort_by(|a, b| falling(a.share, b.share).then(a.source.cmp(&b.source)));
     let longest = largest(rows.iter().map(|row| row.share));
+    let has_interval = rows.iter().any(|row| row.interval.is_some());
     let cells = rows.iter().take(MOST_ROWS).map(|row| {
-        vec![
+        let mut cells = vec![
             Cell::words(&row.source),
             number(row.labels),
             number(row.flagged),
             Cell::number(share(row.share)).with_bar(row.share, longest),
-        ]
+        ];
+        let interval = row.interval.map(|ends| ends.map(share));
+        let interval = interval.map_or_else(|| "–".to_owned(), |[low, high]| format!("{low} to {high}"));
+        cells.extend(has_interval.then(|| Cell::number(interval)));
+        cells
     });
-    let head = ["source", "labels", "look wrong", "wrong, estimated"];
+    let mut head = vec!["source", "labels", "look wrong", "wrong, estimated"];
+    head.extend(has_interval.then_some("interval"));
     Shown::from_rows(&head, cells.collect(), more(rows.len(), ["source", "sources"]))
 }
 

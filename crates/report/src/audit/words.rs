@@ -109,7 +109,12 @@ pub(super) fn correction(of: &Correction, samples: usize) -> Vec<String> {
                 percent(precision, 1)
             )
         }
-        _ => format!("{file} changes {changed}."),
+        _ => match of.unknown.as_deref().filter(|_| of.changed > 0) {
+            Some(why) => {
+                format!("{file} changes {changed}; how many of these changes are right is not known: {why}.")
+            }
+            None => format!("{file} changes {changed}."),
+        },
     }];
     let right = |number: f64| {
         // The cast makes negative numbers none.
@@ -221,6 +226,7 @@ mod tests {
             file: String::new(),
             changed: 1,
             expected_precision: Some(0.9),
+            unknown: None,
             right_before: Some(90.0),
             right_after: Some(95.6),
         };
@@ -232,6 +238,11 @@ mod tests {
         );
         assert!(
             words.ends_with("Expected right labels of 100: 90 (90.0 %) as given, 96 (95.6 %) corrected.")
+        );
+        let unknown = Correction { changed: 3, unknown: Some("too few".into()), ..Correction::default() };
+        assert_eq!(
+            correction(&unknown, 100),
+            ["corrected.csv changes 3 labels; how many of these changes are right is not known: too few."]
         );
         let odd = Correction { right_after: Some(f64::NAN), ..Correction::default() };
         assert_eq!(correction(&odd, 100), ["corrected.csv changes no label."]);

@@ -76,7 +76,13 @@ pub fn report() -> AuditReport {
             tree_distance: Some(7),
         }],
         matrix: Some(CountMatrix::checked(2, vec![4_901, 210, 135, 4_630]).unwrap()),
-        sources: vec![SourceRow { source: "web".into(), labels: 777, flagged: 88, share: 0.119 }],
+        sources: vec![SourceRow {
+            source: "web".into(),
+            labels: 777,
+            flagged: 88,
+            share: 0.119,
+            interval: Some([0.08, 0.16]),
+        }],
         relations: Some(Relations {
             labels: 345,
             related: RelationShare { share: 0.713, chance: 0.222 },
@@ -95,6 +101,7 @@ pub fn report() -> AuditReport {
             file: "corrected.csv".into(),
             changed: 333,
             expected_precision: Some(0.934),
+            unknown: None,
             right_before: Some(9_469.0),
             right_after: Some(9_758.0),
         }),

@@ -1,11 +1,12 @@
 //! What an audit has found, whoever judged: what its files, its page and its words are made from.
 
 use super::evidence::Evidence;
+use super::flags::{Flags, SourceFlags, by_source};
 use super::votes::Agreed;
 use crate::Material;
 use crate::recipe::Recipe;
 use negscale::Taxonomy;
-use negscale_audit::{Audit, Measures, NoiseEstimate};
+use negscale_audit::{Audit, Correction, Finding, Measures, NoiseEstimate};
 use negscale_report::Judging;
 use std::path::Path;
 
@@ -25,6 +26,8 @@ pub struct Account<'a> {
     pub tree: Option<&'a Taxonomy>,
     /// What speaks against labels.
     pub evidence: Evidence<'a>,
+    /// Why labels are flagged.
+    pub flags: Flags,
     /// Who judged, for people.
     pub method: String,
     /// How it went.
@@ -32,7 +35,7 @@ pub struct Account<'a> {
     /// What the reader should know first.
     pub notes: Vec<String>,
     /// What annotators agree on, where there are several.
-    pub agreed: Option<Agreed>,
+    pub agreed: Option<Agreed<'a>>,
     /// How good it is, where the truth is known.
     pub measures: Option<Measures>,
     /// The share of wrong labels by the means of classes, as a further reading.
@@ -49,6 +52,26 @@ impl Account<'_> {
     /// Names of the classes.
     pub fn classes(&self) -> &[String] {
         self.material.train.classes()
+    }
+
+    /// Why a flagged label is doubted, most telling first.
+    pub fn reasons(&self, finding: &Finding) -> Vec<String> {
+        let mut reasons = self.evidence.reasons(finding, self.classes(), self.estimate);
+        reasons.push(self.flags.reason(finding, self.classes()));
+        reasons
+    }
+
+    /// Flags by source, where the data says where labels come from; none where nothing can be said.
+    pub fn sources(&self) -> Vec<SourceFlags<'_>> {
+        let sources = self.material.train.sources().filter(|_| self.cannot_judge().is_none());
+        sources.map_or_else(Vec::new, |sources| by_source(self.audit, sources, self.judged()))
+    }
+
+    /// What a correction changes and what is expected of it.
+    pub fn correction(&self) -> Correction {
+        let (rate, interval) =
+            self.judged().map_or((0.0, [0.0, 1.0]), |judged| (judged.rate, judged.interval));
+        self.audit.correction(rate, interval)
     }
 
     /// Why nothing can be said, if so.

@@ -1,5 +1,6 @@
 //! Why a label is doubted, in words and numbers.
 
+use super::losses::LossHistory;
 use negscale::Taxonomy;
 use negscale::taxonomy::{Relation, Thresholds};
 use negscale_audit::neighbours::{Copies, Outliers};
@@ -19,8 +20,8 @@ pub struct Evidence<'a> {
     pub across: Vec<Vec<u32>>,
     /// Samples far from all others.
     pub outliers: Option<Outliers>,
-    /// The last loss of each sample, and the median of all.
-    pub losses: Option<(Vec<Option<f64>>, f64)>,
+    /// Losses over the epochs of a training.
+    pub losses: Option<LossHistory>,
 }
 
 /// The numbers behind one label's reasons.
@@ -34,8 +35,8 @@ pub struct Numbers {
     pub near: Option<[usize; 3]>,
     /// Which share of the labels of the given class is probably the suggested one.
     pub confusion: Option<f64>,
-    /// The last loss and the median of all.
-    pub loss: Option<(f64, f64)>,
+    /// Epochs and losses, oldest first.
+    pub losses: Vec<(u64, f64)>,
     /// Its set of near-copies.
     pub copies: Option<u32>,
     /// Whether it is far from all others.
@@ -59,19 +60,20 @@ impl Evidence<'_> {
                 let cell = estimate.joint[verdict.given as usize * classes + verdict.suggested as usize];
                 cell / estimate.given_counts[verdict.given as usize].max(1) as f64
             }),
-            loss: self.losses.as_ref().and_then(|(losses, median)| Some((losses[sample]?, *median))),
+            losses: self.losses.as_ref().map_or_else(Vec::new, |losses| {
+                losses.sample(sample).map(|(epoch, loss, _)| (epoch, loss)).collect()
+            }),
             copies: self.copies.as_ref().and_then(|copies| copies.set_of(sample)),
             is_outlier: self.outliers.as_ref().is_some_and(|outliers| outliers.is_outlier(sample)),
         }
     }
 
-    /// Why a flagged label is doubted, most telling first.
+    /// What speaks against a label, most telling first.
     pub fn reasons(
         &self,
         finding: &Finding,
         names: &[String],
         estimate: Option<&NoiseEstimate>,
-        cut_off: Option<f64>,
     ) -> Vec<String> {
         let numbers = self.numbers(finding, estimate);
         let verdict = &finding.verdict;
@@ -94,9 +96,7 @@ impl Evidence<'_> {
         if let Some(share) = numbers.confusion {
             reasons.push(format!("{} of the labels {given} are probably {suggested}", percent(share)));
         }
-        if let Some((loss, median)) = numbers.loss {
-            reasons.push(format!("its loss is {loss:.2}, half of all are below {median:.2}"));
-        }
+        reasons.extend(self.losses.as_ref().and_then(|losses| losses.words(finding.index)));
         if let Some(distance) = finding.tree_distance.filter(|distance| *distance > 0) {
             let relation = match Thresholds::default().relation(distance) {
                 Relation::Related => "related",
@@ -110,9 +110,6 @@ impl Evidence<'_> {
         }
         if numbers.is_outlier {
             reasons.push("it is far from all other samples".into());
-        }
-        if let Some(cut_off) = cut_off {
-            reasons.push(format!("score {:.3}; labels are flagged from {cut_off:.3} on", verdict.score));
         }
         reasons
     }

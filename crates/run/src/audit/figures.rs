@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::evidence::relations;
+use super::flags::SourceFlags;
 use crate::Result;
 use crate::folder::{hardware, version};
 use serde_json::{Map, Value, json};
@@ -16,8 +17,8 @@ const MOST_WORST: usize = 100;
 /// The figures; those that need the truth are under `truth`, which is null without it.
 pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value> {
     let (audit, classes) = (account.audit, account.classes());
-    let rate = account.judged().map_or(0.0, |estimate| estimate.rate);
-    let correction = audit.correction(rate);
+    let correction = account.correction();
+    let sources: Vec<Value> = account.sources().iter().map(SourceFlags::figures).collect();
     let settings: toml::Table = toml::from_str(&account.recipe.to_toml())?;
     let evidence = &account.evidence;
     let worst = audit.findings().iter().filter(|finding| finding.flag).take(MOST_WORST).map(|finding| {
@@ -28,7 +29,9 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
             "suggested": classes[finding.verdict.suggested as usize],
             "score": finding.verdict.score,
             "suggested_probability": finding.verdict.suggested_probability,
-            "reasons": evidence.reasons(finding, classes, account.estimate, audit.cut_off()),
+            "losses": evidence.numbers(finding, account.estimate).losses,
+            "source": account.material.train.sources().and_then(|sources| sources.name(finding.index)),
+            "reasons": account.reasons(finding),
         })
     });
     let agreed = account.agreed.as_ref().map(|agreed| agreed.figures(account.material.train.given()));
@@ -42,10 +45,17 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
         "correction": {
             "changed": correction.changed,
             "expected_precision": correction.expected_precision,
-            "right_before": correction.right[0],
-            "right_after": correction.right[1],
+            "precision_unknown": correction.unknown,
+            "right_before": correction.right_before,
+            "right_after": correction.right_after,
         },
         "noise": noise(account),
+        "sources": sources,
+        "losses": evidence.losses.as_ref().map(|losses| json!({
+            "epochs": losses.epochs,
+            "medians": losses.medians,
+            "still_improving": losses.still_improving().is_some(),
+        })),
         "relations": account.judged().zip(account.tree).map(|(estimate, tree)| {
             let found = relations(estimate, tree);
             let part = |k: usize| json!({ "share": found.shares[k].0, "chance": found.shares[k].1 });
@@ -88,6 +98,9 @@ fn noise(account: &Account) -> Option<Value> {
         json!({
             "class": name,
             "given": estimate.given_counts[class],
+            "flagged": account.flags.classes[class].flagged,
+            "flagged_from": account.flags.classes[class].least.map(|(score, _)| score),
+            "right_there": account.flags.classes[class].least.map(|(_, right)| right),
             "wrong_given": estimate.wrong_by_given[class],
             "true": estimate.true_counts[class],
             "wrong_true": estimate.wrong_by_true[class],

@@ -2,9 +2,12 @@
 //! taken as they are; all leave `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
 
 mod account;
+mod commands;
 mod embeddings;
 mod evidence;
 mod figures;
+mod flags;
+mod losses;
 mod page;
 pub mod parts;
 mod rows;
@@ -12,8 +15,6 @@ mod votes;
 mod words;
 
 pub use embeddings::audit_embeddings;
-pub use rows::AuditOptions;
-pub use votes::annotator;
 pub use words::check as describe_check;
 
 use crate::folder::{RunFolder, write};
@@ -22,7 +23,9 @@ use crate::training::{Command, carry_out};
 use crate::{Done, Finished, Result, RunOptions, Stop, Watch};
 use account::Account;
 use evidence::Evidence;
-use negscale_audit::{Cells, Finding, LossSummary, Predictions};
+use flags::Flags;
+use losses::LossHistory;
+use negscale_audit::{Cells, Finding};
 use negscale_data::{Items, Splits};
 use negscale_report::Judging;
 use std::path::PathBuf;
@@ -58,14 +61,14 @@ pub fn audit(
     recipe: Recipe,
     splits: Splits,
     out: Option<PathBuf>,
-    (options, more): (RunOptions, &AuditOptions),
+    options: RunOptions,
     watch: &mut dyn Watch,
     stop: &Stop,
 ) -> Result<Finished> {
-    if recipe.judge == Judge::CrossFit || more.pred_probs.is_some() {
-        return rows::audit(recipe, splits, out, (options, more), watch, stop);
+    if recipe.judge == Judge::CrossFit || recipe.pred_probs.is_some() {
+        return rows::audit(recipe, splits, out, options, watch, stop);
     }
-    if !more.label_columns.is_empty() {
+    if splits.train.annotators().is_some() {
         let problem = "--label-columns: several annotators need rows of numbers that are judged without training, or predictions (--pred-probs); \
                        make embeddings of pictures, and leave out settings of a training such as --host";
         return Err(anyhow::anyhow!(problem).into());
@@ -90,18 +93,9 @@ pub fn cannot_judge(results: &serde_json::Value) -> Option<&str> {
 /// What an audit adds to a training run.
 fn of_training(done: &Done, begun: Instant) -> Result<String> {
     let Done { recipe, material, folder, summary, trained, .. } = done;
-    let ledger = trained.trainer.ledger()?;
-    let losses: Vec<Option<f64>> = (0..ledger.len()).map(|i| ledger.loss(i, LossSummary::Last)).collect();
-    let mut seen: Vec<f64> = losses.iter().flatten().copied().collect();
-    seen.sort_by(f64::total_cmp);
-    let median = seen.get(seen.len() / 2).copied();
-    let predictions = ledger.predictions().map(|all| Predictions::new(all, ledger.given(), ledger.classes()));
-    let predictions = predictions.transpose()?;
-    let evidence = Evidence {
-        predictions: predictions.as_ref(),
-        losses: median.map(|median| (losses, median)),
-        ..Evidence::default()
-    };
+    let losses = LossHistory::of(&trained.trainer.ledger()?);
+    let notes = losses.as_ref().and_then(|losses| losses.advice(recipe.train.epochs));
+    let evidence = Evidence { predictions: summary.predictions.as_ref(), losses, ..Evidence::default() };
     let words = vec![format!("{} was trained on the labels and judged them meanwhile.", summary.name)];
     let account = Account {
         recipe,
@@ -111,6 +105,7 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
         estimate: summary.estimate.as_ref(),
         tree: trained.trainer.tree(),
         evidence,
+        flags: Flags::new(&summary.ranked, recipe.flag_below, summary.estimate.is_some()),
         method: summary.name.clone(),
         judging: Judging {
             words,
@@ -118,7 +113,7 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
             exponent: summary.estimate.as_ref().map(|estimate| estimate.exponent),
             ..Judging::default()
         },
-        notes: Vec::new(),
+        notes: notes.into_iter().collect(),
         agreed: None,
         measures: summary.audit,
         by_means: None,
@@ -137,12 +132,12 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
 fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option<f64>) -> Result<String> {
     let origin = |index| account.material.train.items().origin(index);
     let (audit, classes) = (account.audit, account.classes());
-    let cut_off = audit.cut_off();
+    let sources = account.material.train.sources();
     let more = |finding: &Finding| {
         let numbers = account.evidence.numbers(finding, account.estimate);
         let text = |value: Option<String>| value.unwrap_or_default();
         let reasons = match finding.flag {
-            true => account.evidence.reasons(finding, classes, account.estimate, cut_off).join("; "),
+            true => account.reasons(finding).join("; "),
             false => String::new(),
         };
         vec![
@@ -153,9 +148,16 @@ fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option
             text(numbers.near.map(|near| near[1].to_string())),
             text(numbers.near.map(|near| near[2].to_string())),
             text(numbers.confusion.map(|share| format!("{share:.6}"))),
-            text(numbers.loss.map(|(loss, _)| loss.to_string())),
+            text(numbers.losses.last().map(|(_, loss)| loss.to_string())),
+            numbers
+                .losses
+                .iter()
+                .map(|(epoch, loss)| format!("{epoch}:{loss}"))
+                .collect::<Vec<_>>()
+                .join(" "),
             text(numbers.copies.map(|set| set.to_string())),
             text(account.evidence.outliers.as_ref().map(|_| numbers.is_outlier.to_string())),
+            text(sources.and_then(|sources| sources.name(finding.index)).map(str::to_owned)),
             reasons,
         ]
     };
@@ -172,7 +174,7 @@ fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option
 }
 
 /// Columns of `audit.csv` that an audit adds: the evidence.
-const MORE_COLUMNS: [&str; 11] = [
+const MORE_COLUMNS: [&str; 13] = [
     "predicted",
     "predicted_probability",
     "given_probability",
@@ -181,7 +183,9 @@ const MORE_COLUMNS: [&str; 11] = [
     "neighbours_suggested",
     "confusion_share",
     "loss",
+    "losses",
     "near_copies",
     "outlier",
+    "source",
     "reasons",
 ];

@@ -1,11 +1,14 @@
 //! The audit's report page, from what was found.
 
 use super::account::Account;
+use super::commands;
 use super::evidence::relations;
+use super::flags::SourceFlags;
 use crate::folder::{hardware, version};
-use crate::products::thumbnail;
+use crate::products::ShownItem;
 use crate::{Result, clock};
 use negscale_audit::Finding;
+use negscale_data::{Dataset, Items};
 use negscale_report::{
     AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Figure, Member, NextStep,
     Outlier, RelationShare, Relations, Separation, SummaryRow, WorstLabel,
@@ -20,13 +23,10 @@ const DRAWN: usize = 30;
 pub fn report(account: &Account) -> Result<AuditReport> {
     let (audit, train) = (account.audit, &account.material.train);
     let classes = account.classes();
-    let cut_off = audit.cut_off();
-    let mut flagged = vec![0usize; classes.len()];
     let flags = || audit.findings().iter().filter(|finding| finding.flag);
-    flags().for_each(|finding| flagged[finding.verdict.given as usize] += 1);
     let judged = account.judged();
     let file = |name: &str| account.place.join(name).display().to_string();
-    let correction = audit.correction(judged.map_or(0.0, |estimate| estimate.rate));
+    let correction = account.correction();
     let samples = audit.findings().len();
     let origin = |index| train.items().origin(index);
     let mut report = AuditReport {
@@ -38,12 +38,8 @@ pub fn report(account: &Account) -> Result<AuditReport> {
         cannot_judge: account.cannot_judge().map(str::to_owned),
         notes: account.notes.clone(),
         class_names: classes.to_vec(),
-        flag_rule: cut_off.map_or(String::new(), |cut_off| {
-            format!(
-                "As many labels are flagged as are estimated to be wrong, the most suspicious ones: those with a score of {cut_off:.3} or more. \
-                 The score knows how often each class is given for another, so one threshold serves all classes."
-            )
-        }),
+        flag_rule: account.flags.rule(),
+        sources: account.sources().iter().map(SourceFlags::row).collect(),
         worst: flags().take(SHOWN).map(|finding| worst(account, finding)).collect(),
         settings: account.settings.clone(),
         command: format!("negscale audit {}", file("settings.toml")),
@@ -54,17 +50,16 @@ pub fn report(account: &Account) -> Result<AuditReport> {
     };
     if let Some(agreed) = &account.agreed {
         report.annotators = agreed.rows();
-        report.command += &format!(" --label-columns '{}'", agreed.names().join(","));
     }
     if let Some(estimate) = judged {
         report.classes = (0..classes.len())
             .map(|class| ClassRow {
                 class,
                 labels: estimate.given_counts[class],
-                flagged: flagged[class],
+                flagged: account.flags.classes[class].flagged,
                 share: estimate.wrong_by_given[class],
-                threshold: cut_off,
-                why: String::new(),
+                threshold: account.flags.classes[class].least.map(|(score, _)| score),
+                why: account.flags.of_class(class),
             })
             .collect();
         let confusion = |(y, g, count): (usize, usize, f64)| ConfusionRow {
@@ -102,8 +97,9 @@ pub fn report(account: &Account) -> Result<AuditReport> {
             file: file("corrected.csv"),
             changed: correction.changed,
             expected_precision: correction.expected_precision,
-            right_before: Some(correction.right[0] * samples as f64),
-            right_after: Some(correction.right[1] * samples as f64),
+            unknown: correction.unknown.map(str::to_owned),
+            right_before: Some(correction.right_before * samples as f64),
+            right_after: correction.right_after.map(|right| right * samples as f64),
         });
         report.next = next_steps(account, &file);
         let scores = audit.findings().iter().map(|f| (f.index, f.verdict.score as f32, f.verdict.given));
@@ -179,46 +175,47 @@ pub fn report(account: &Account) -> Result<AuditReport> {
 
 fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep> {
     let (data, own) = (&account.recipe.data.data, &account.recipe.data.own);
-    // A table has the labels of annotators beside its features.
-    let (columns, train_columns) = match &account.agreed {
-        Some(agreed) => {
-            let label = own.label_column.as_deref().filter(|_| own.labels.is_none());
-            let train = label.map(|label| {
-                format!(" --label-column '{label}' --ignore-columns '{}'", own.ignore_columns.join(","))
-            });
-            (format!(" --label-columns '{}'", agreed.names().join(",")), train.unwrap_or_default())
-        }
-        None => Default::default(),
-    };
     let step = |words: &str, command: String| NextStep { words: words.into(), command };
+    let most = account.judged().map_or(0.05, |estimate| estimate.interval[1]);
+    let given = account.recipe.pred_probs.as_ref();
+    let given = given.map_or(String::new(), |path| format!(" --pred-probs {}", path.display()));
     vec![
         step("Look at the flagged labels, worst first, with the reasons for each.", file("audit.csv")),
-        step(
-            "Train on the corrected labels.",
-            format!("negscale train --data {data} --labels {}{train_columns}", file("corrected.csv")),
-        ),
-        step(
-            "Make it a check of your pipeline.",
-            format!(
-                "negscale audit {data}{columns} --check {:.2}",
-                account.judged().map_or(0.05, |e| e.interval[1])
-            ),
-        ),
+        step("Train on the corrected labels.", commands::train(data, own, &file("corrected.csv"))),
+        step("Make it a check of your pipeline.", commands::check(data, own, &given, most)),
     ]
+}
+
+/// Names and values of a row of a table; nothing of rows whose columns have no names.
+fn row_values(train: &Dataset, index: usize) -> Vec<(String, String)> {
+    let Items::Features(store) = train.items() else { return Vec::new() };
+    let mut row = vec![0.0; store.dim()];
+    if store.names().len() != row.len() || store.read(index, &mut row).is_err() {
+        return Vec::new();
+    }
+    store.names().iter().zip(row).map(|(name, value)| (name.clone(), value.to_string())).collect()
 }
 
 fn worst(account: &Account, finding: &Finding) -> WorstLabel {
     let (train, index) = (&account.material.train, finding.index);
+    let ShownItem { path, truth, thumbnail } = ShownItem::of(train, index);
+    let names = account.classes();
+    let mut reasons = account.evidence.reasons(finding, names, account.estimate);
+    reasons.push(account.flags.short_reason(finding, names));
+    let source = train.sources().and_then(|sources| sources.name(index)).filter(|name| !name.is_empty());
+    let mut values: Vec<(String, String)> =
+        source.map(|name| ("source".into(), name.into())).into_iter().collect();
+    values.extend(row_values(train, index));
     WorstLabel {
         index,
-        path: train.items().origin(index),
+        path,
         given: finding.verdict.given as usize,
         suggested: finding.verdict.suggested as usize,
         score: finding.verdict.score,
         suggested_probability: finding.verdict.suggested_probability.into(),
-        reasons: account.evidence.reasons(finding, account.classes(), account.estimate, None),
-        truth: train.truth().map(|truth| truth[index] as usize),
-        thumbnail: thumbnail(train, index),
-        values: Vec::new(),
+        reasons,
+        truth,
+        thumbnail,
+        values,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::evidence::Evidence;
+use super::flags::Flags;
 use super::votes::{Agreed, CONSENSUS, Votes};
 use super::{AUDIT, write_account};
 use crate::folder::{self, RunFolder};
@@ -35,17 +36,6 @@ const WITH_NEIGHBOURS: usize = 2_000;
 /// Files that a finished audit of this kind has.
 const PRODUCTS: [&str; 3] = ["audit.csv", "corrected.csv", "report.html"];
 
-/// What an audit without training is told beside its recipe.
-#[derive(Debug, Clone, Default)]
-pub struct AuditOptions {
-    /// Predictions that were made before: a file of N x C probabilities. Then nothing is fitted to the items.
-    pub pred_probs: Option<PathBuf>,
-    /// Look for near-copies and outliers, however many rows there are.
-    pub neighbours: bool,
-    /// Columns of labels where there are several, each by one annotator; see [`annotator`](super::annotator()). The data comes as opened with the first.
-    pub label_columns: Vec<String>,
-}
-
 /// What was judged.
 enum Judged {
     Fit(Box<CrossFit>),
@@ -57,27 +47,20 @@ pub(super) fn audit(
     recipe: Recipe,
     splits: Splits,
     out: Option<PathBuf>,
-    (options, more): (RunOptions, &AuditOptions),
+    options: RunOptions,
     watch: &mut dyn Watch,
     stop: &Stop,
 ) -> Result<Finished> {
     let begun = Instant::now();
     let place = out.unwrap_or_else(|| folder::default_place(&recipe));
     let mut inputs = recipe.data.own_files();
-    inputs.extend(more.pred_probs.clone());
+    inputs.extend(recipe.pred_probs.clone());
     folder::keep_apart(&place, &inputs)?;
-    let (splits, votes) = match more.label_columns.as_slice() {
-        [] => (splits, None),
-        columns => {
-            let (splits, votes) = Votes::gather(&recipe, splits, columns)?;
-            (splits, Some(votes))
-        }
-    };
     let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
     pool.context("cannot start threads")?.install(|| {
         let mut material = Material::prepare(&recipe, splits, preparation)?;
-        let given = match &more.pred_probs {
+        let given = match &recipe.pred_probs {
             Some(path) => {
                 let (predictions, hash) = given_predictions(path, &material.train)?;
                 material.fingerprint = format!("{}\n{hash}", material.fingerprint);
@@ -85,9 +68,7 @@ pub(super) fn audit(
             }
             None => None,
         };
-        if let Some(votes) = &votes {
-            material.fingerprint = format!("{}\n{}", material.fingerprint, votes.hash());
-        }
+        let votes = Votes::of(&recipe, &material.train)?;
         let folder = RunFolder::open(AUDIT.name, &place, &recipe, &material, options.fresh)?;
         watch.open(&recipe, None, &material, &folder);
         let needed: Vec<&str> = PRODUCTS.into_iter().chain(votes.as_ref().map(|_| CONSENSUS)).collect();
@@ -97,7 +78,7 @@ pub(super) fn audit(
                 words
             }
             None => {
-                let words = judge(&recipe, &material, &folder, (given, votes), more, watch, stop, begun)?;
+                let words = judge(&recipe, &material, &folder, (given, votes), watch, stop, begun)?;
                 folder.finish(&words)?;
                 words
             }
@@ -112,7 +93,6 @@ fn judge(
     material: &Material,
     folder: &RunFolder,
     (given, votes): (Option<Predictions>, Option<Votes>),
-    more: &AuditOptions,
     watch: &mut dyn Watch,
     stop: &Stop,
     begun: Instant,
@@ -132,7 +112,8 @@ fn judge(
         Judged::Given(model) => Ranking::by(model, train.classes())?,
     };
     stop.check()?;
-    let tree = tree(recipe, train, features.as_ref())?;
+    let mut notes = Vec::new();
+    let tree = tree(recipe, train, features.as_ref(), &mut notes)?;
     let mut ranking = ranking;
     if let Some(tree) = &tree {
         ranking.audit = ranking.audit.with_distances(|given, suggested| tree.distance(given, suggested));
@@ -145,9 +126,8 @@ fn judge(
     // Models that cannot judge have no say.
     let voice = Some(beliefs).filter(|_| ranking.estimate.cannot_judge.is_none());
     let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
-    let mut notes = Vec::new();
     if let Some((values, dim)) = &features {
-        look_around(&mut evidence, values, *dim, &ranking, material, more, &mut notes)?;
+        look_around(&mut evidence, values, *dim, &ranking, material, recipe.neighbours, &mut notes)?;
     }
     stop.check()?;
     let by_means = match (&judged, &features) {
@@ -165,6 +145,7 @@ fn judge(
         estimate: Some(&ranking.estimate),
         tree: tree.as_ref(),
         evidence,
+        flags: Flags::new(&ranking.audit, None, true),
         method,
         judging,
         notes,
@@ -229,13 +210,26 @@ fn fit(
 }
 
 /// The class tree: the one that was given or fits the names, or one learnt from the means of classes.
-fn tree(recipe: &Recipe, train: &Dataset, features: Option<&(Vec<f32>, usize)>) -> Result<Option<Taxonomy>> {
+fn tree(
+    recipe: &Recipe,
+    train: &Dataset,
+    features: Option<&(Vec<f32>, usize)>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Taxonomy>> {
     Ok(match (recipe.data.tree_for(train.classes())?, features) {
         (Tree::Given(tree), _) => Some(tree),
         (Tree::Learnt(settings), Some((values, dim))) if train.classes().len() > 2 && *dim > 0 => {
             let labels: Vec<usize> = train.given().iter().map(|&label| label as usize).collect();
             let means = class_means(train.classes(), values, *dim, &labels);
-            means.and_then(|means| Taxonomy::learnt(train.classes(), &means, &settings)).ok()
+            match means.and_then(|means| Taxonomy::learnt(train.classes(), &means, &settings)) {
+                Ok(tree) => Some(tree),
+                Err(error) => {
+                    notes.push(format!(
+                        "no class tree could be learnt, so distances between classes and whether errors are semantic are left out: {error}"
+                    ));
+                    None
+                }
+            }
         }
         _ => None,
     })
@@ -248,7 +242,7 @@ fn look_around(
     dim: usize,
     ranking: &Ranking,
     material: &Material,
-    more: &AuditOptions,
+    is_asked: bool,
     notes: &mut Vec<String>,
 ) -> Result<()> {
     let (rows, train) = (Rows::new(values, dim)?, &material.train);
@@ -258,7 +252,7 @@ fn look_around(
         let others = near.indices(row).iter().filter(|&&other| other as usize != own);
         others.take(NEAR).map(|&other| train.given()[other as usize]).collect()
     };
-    if more.neighbours || rows.len() <= NEAR_UP_TO {
+    if is_asked || rows.len() <= NEAR_UP_TO {
         if rows.len() < 3 {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 use super::account::Account;
 use super::evidence::percent;
+use super::flags::write_sources;
 
 /// Rows of each table.
 const SHOWN: usize = 5;
@@ -28,12 +29,17 @@ pub fn describe(account: &Account) -> String {
             percent(low),
             percent(high)
         ));
-        let correction = account.audit.correction(estimate.rate);
+        let correction = account.correction();
         if let Some(precision) = correction.expected_precision {
             line(format!(
                 "corrected.csv changes {} labels; {} of the changes are expected to be right",
                 correction.changed,
                 percent(precision)
+            ));
+        } else if let Some(why) = correction.unknown {
+            line(format!(
+                "corrected.csv changes {} labels; how many of the changes are right is not known: {why}",
+                correction.changed
             ));
         }
         let mut worst: Vec<usize> = (0..classes.len()).filter(|&c| estimate.given_counts[c] > 0).collect();
@@ -53,25 +59,29 @@ pub fn describe(account: &Account) -> String {
             let (probably, labelled) = (shorten(&classes[true_class]), shorten(&classes[given]));
             line(format!("{probably:<28}{labelled:<28}{count:>8.0}{distance:>10}"));
         }
-        line(String::new());
+        line(write_sources(&account.sources()));
     }
     if let Some(agreed) = &account.agreed {
         line(agreed.words(account.material.train.given()));
     }
     account.notes.iter().for_each(|note| line(format!("note: {note}")));
     if let Some(measures) = &account.measures {
-        let known = [
+        line(known(&[
             ("share of wrong labels", measures.noise_true),
             ("average precision", measures.average_precision),
             ("flags that are correct", measures.flag_precision),
             ("wrong labels flagged", measures.flag_recall),
             ("true class suggested", measures.suggestion_accuracy),
-        ];
-        line("compared with the known truth".into());
-        for (name, value) in known.into_iter().filter_map(|(name, value)| Some((name, value?))) {
-            line(format!("  {name:<26}{:>8}", percent(value)));
-        }
-        line(String::new());
+        ]));
+    }
+    text
+}
+
+/// How good an audit is, where the truth is known.
+pub(super) fn known(measures: &[(&str, Option<f64>)]) -> String {
+    let mut text = "compared with the known truth\n".to_owned();
+    for (name, value) in measures.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
+        text += &format!("  {name:<26}{:>8}\n", percent(value));
     }
     text
 }

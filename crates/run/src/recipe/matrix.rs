@@ -17,7 +17,8 @@
 //! entry's settings (as written, in the matrix or outside it), `include` adds single ones. A cell lies over the common
 //! recipe; what it says is checked like any recipe, and errors name file, axis and entry.
 
-use super::layers::{Entries, Layers, insert, wrong};
+use super::layers::{Entries, Layers, wrong};
+use super::written::{insert, parse};
 use negscale_methods::Result;
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -59,7 +60,7 @@ struct Entry {
 
 /// The cells of a recipe over `beneath`, in order; one without `[matrix]` is a single cell. `place` is what errors call it.
 pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<MatrixCell>> {
-    let mut table = super::layers::parse(place, text)?;
+    let mut table = parse(place, text)?;
     let matrix = table.remove("matrix");
     let common = beneath.with_table(place, table)?;
     let mut matrix = match matrix {

@@ -28,10 +28,22 @@ pub(super) const TOP: &[Row] = &[
     ),
     ("label_column", Text, UNSET, "column (or array) with the labels"),
     (
+        "label_columns",
+        Texts,
+        UNSET,
+        "columns (or arrays) with labels by several annotators instead: the label is their majority vote, and blank cells are no votes",
+    ),
+    (
         "truth_column",
         Text,
         UNSET,
         "column (or array) with the true labels, if known; used for evaluation only",
+    ),
+    (
+        "source_column",
+        Text,
+        UNSET,
+        "column (or array) that says where labels come from, such as a camera or a site: not a feature; audits count wrong labels by it",
     ),
     ("image_column", Text, UNSET, "column with the images in Parquet"),
     (
@@ -208,6 +220,13 @@ pub(super) const AUDIT: &[Row] = &[
         UNSET,
         "flag labels whose probability of being right is below this, instead of as many as are estimated to be wrong",
     ),
+    (
+        "pred_probs",
+        Text,
+        UNSET,
+        "file of N x C probabilities (.npy, .csv, .parquet) by models that did not train on the sample they predict; then nothing is trained",
+    ),
+    ("neighbours", Switch, "false", "look for near-copies and outliers among more than 20,000 rows, too"),
     ("losses", Text, "last", "loss used to judge a label: last, or the mean over recent epochs"),
     ("recent", Whole, "10", "number of recent epochs whose losses are kept"),
 ];

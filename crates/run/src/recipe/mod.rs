@@ -35,6 +35,7 @@ mod meanings;
 mod resolve;
 mod text;
 mod value;
+mod written;
 
 pub use data::DataSettings;
 pub use keys::{Key, TableDoc, find, keys, tables};
@@ -45,6 +46,7 @@ pub use value::Expected;
 use negscale::PairCoverage;
 use negscale_methods::trainer::TrainSettings;
 use negscale_methods::{Result, plugins};
+use std::path::PathBuf;
 
 /// The recipe for somebody who asks for nothing.
 pub const DEFAULT_RECIPE: &str = include_str!("../../recipes/default.toml");
@@ -79,6 +81,10 @@ pub struct Recipe {
     pub flag_below: Option<f64>,
     /// Who judges the labels of an audit.
     pub judge: Judge,
+    /// Predictions that were made before, for an audit: a file of N x C probabilities. Then nothing is fitted to the items.
+    pub pred_probs: Option<PathBuf>,
+    /// Whether an audit looks for near-copies and outliers, however many rows there are.
+    pub neighbours: bool,
 }
 
 /// Who judges the labels of an audit.

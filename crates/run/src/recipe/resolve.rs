@@ -14,6 +14,7 @@ use negscale_methods::{Error, Result, hosts, plugins, settings};
 use negscale_nets::optim;
 use negscale_records::nearest;
 use serde::de::DeserializeOwned;
+use std::path::PathBuf;
 use toml::Table;
 
 impl Layers {
@@ -101,7 +102,9 @@ impl Layers {
             Some(baseline) => self.over(baseline, (hosts::card(baseline)?.settings)()),
             None => Table::new(),
         };
-        Ok(Recipe { data, train, baseline, baseline_settings, flag_below, judge })
+        let pred_probs = self.text("audit.pred_probs").map(PathBuf::from);
+        let neighbours = self.switch("audit.neighbours");
+        Ok(Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, neighbours })
     }
 
     /// Settings that depend on their `kind`: those of the host if it is of that kind, else the kind's own defaults; over

@@ -47,7 +47,8 @@ impl Recipe {
     }
 
     fn values(&self) -> Table {
-        let Recipe { data, train, baseline, baseline_settings, flag_below, judge } = self;
+        let Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, neighbours } =
+            self;
         let mut all = of_data(data);
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
         put("host", train.host.clone().into());
@@ -80,6 +81,12 @@ impl Recipe {
         if let Some(below) = flag_below {
             audit.insert("flag_below".into(), (*below).into());
         }
+        if let Some(path) = pred_probs {
+            audit.insert("pred_probs".into(), path.to_string_lossy().into_owned().into());
+        }
+        if *neighbours {
+            audit.insert("neighbours".into(), true.into());
+        }
         audit.insert("recent".into(), whole(train.recent as u64));
         put("audit", audit.into());
         if let Some(baseline) = baseline {
@@ -99,6 +106,7 @@ fn of_data(data: &DataSettings) -> Table {
         ("labels", path(&own.labels)),
         ("label_column", own.label_column.clone()),
         ("truth_column", own.truth_column.clone()),
+        ("source_column", own.source_column.clone()),
         ("image_column", own.image_column.clone()),
         // Only where they are said: settings of runs without them stay what they were, and so do their fingerprints.
         ("header", (own.header != Header::Auto).then(|| own.header.word().into())),
@@ -112,7 +120,12 @@ fn of_data(data: &DataSettings) -> Table {
     ];
     let texts = texts.into_iter().filter_map(|(key, text)| Some((key.to_owned(), Value::String(text?))));
     let mut all: Table = texts.collect();
-    for (key, names) in [("feature_columns", &own.feature_columns), ("ignore_columns", &own.ignore_columns)] {
+    let lists = [
+        ("label_columns", &own.label_columns),
+        ("feature_columns", &own.feature_columns),
+        ("ignore_columns", &own.ignore_columns),
+    ];
+    for (key, names) in lists {
         if !names.is_empty() {
             all.insert(key.into(), names.clone().into());
         }

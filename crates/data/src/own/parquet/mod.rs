@@ -17,6 +17,7 @@ use super::header::TRUTH;
 use super::identified::identified;
 use super::labels::Column;
 use super::metadata::Fence;
+use super::side::{SideColumns, no_label};
 use super::{LabelledItems, OwnOptions, vectors};
 use crate::block::Block;
 use crate::positioned::Chunks;
@@ -68,15 +69,17 @@ pub fn check_bytes(path: &Path, bytes: Vec<u8>, options: &OwnOptions) -> Result<
 }
 
 fn part(shards: Vec<Shard>, beside: bool, options: &OwnOptions) -> Result<LabelledItems> {
-    let Labels { given, truth, names, columns } = Labels::read(&shards, beside, true, options)?;
+    let Labels { given, truth, side, names, columns } = Labels::read(&shards, beside, true, options)?;
     let (items, notes) = items(shards, &columns, options)?;
-    Ok(LabelledItems { names, notes, ..LabelledItems::new(items, given, truth) })
+    Ok(LabelledItems { names, notes, side, ..LabelledItems::new(items, given, truth) })
 }
 
 /// Labels of all shards.
 pub(super) struct Labels {
     pub given: Column,
     pub truth: Option<Column>,
+    /// Sources and labels by several annotators, where they were asked for.
+    pub side: SideColumns,
     /// Names of the classes, where the first shard has them.
     pub names: Option<Vec<String>>,
     /// The column of each shard.
@@ -88,13 +91,16 @@ impl Labels {
     pub fn read(shards: &[Shard], beside: bool, needed: bool, options: &OwnOptions) -> Result<Self> {
         let (mut given, mut truth, mut names) = (Column::new(true), None, None);
         let mut columns = Vec::with_capacity(shards.len());
+        let mut side = SideColumns::default();
         for (at, shard) in shards.iter().enumerate() {
+            read_side(shard, beside, options, &mut side)?;
             let label = shard.label(beside, options)?;
             if let Some(label) = &label {
                 if at == 0 {
                     names = shard.class_names(label)?;
                 }
-                if needed {
+                // Of several annotators, the columns beside have the labels.
+                if needed && options.label_columns.is_empty() {
                     shard.labels(label, &mut given)?;
                 }
             }
@@ -109,8 +115,45 @@ impl Labels {
                 shard.labels(&name, truth.get_or_insert_with(|| Column::new(true)))?;
             }
         }
-        Ok(Self { given, truth, names, columns })
+        if needed {
+            if side.annotators.iter().any(Column::is_text) {
+                given.mark_text();
+            }
+            for row in 0..side.annotators.first().map_or(0, Column::len) {
+                let word =
+                    side.annotators.iter().map(|column| column.word(row)).find(|word| !word.is_empty());
+                given.push(word.ok_or_else(|| {
+                    let path = shards.first().map_or(Path::new(""), Shard::path);
+                    Error::format(path, format!("row {row}"), no_label(&options.label_columns))
+                })?);
+            }
+        }
+        Ok(Self { given, truth, side, names, columns })
     }
+}
+
+/// Adds the sources of a shard's rows and their labels by several annotators, where they are asked for.
+fn read_side(shard: &Shard, beside: bool, options: &OwnOptions, side: &mut SideColumns) -> Result<()> {
+    if let Some(name) = &options.source_column {
+        // Perhaps the labels file has it.
+        if !beside || shard.column(name).is_some() {
+            let name = shard.choose(Some(name), &[], "", "source_column")?;
+            shard.labels_or_blanks(&name, side.source.get_or_insert_with(|| Column::new(false)))?;
+        }
+    }
+    if !beside {
+        side.annotators.resize_with(options.label_columns.len(), || Column::new(true));
+        for (name, column) in options.label_columns.iter().zip(&mut side.annotators) {
+            let name = shard.choose(Some(name), &[], "", "label_columns")?;
+            shard.labels_or_blanks(&name, column)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file has this column.
+pub(super) fn has_column(path: &Path, name: &str) -> Result<bool> {
+    Ok(Shard::open(path)?.column(name).is_some())
 }
 
 /// Which columns of a shard are features, where its labels are in column `label`.
@@ -120,7 +163,13 @@ pub(super) fn choose_features(
     options: &OwnOptions,
 ) -> Result<Option<vectors::Chosen>> {
     let truth = options.truth_column.as_deref().filter(|name| shard.column(name).is_some());
+    let there = |name: &&str| shard.column(name).is_some();
     let layout = Layout { label, truth, unlabelled: true, ..options.layout() };
+    // They may be in the file of labels.
+    let annotators = if options.labels.is_some() { &[] } else { layout.annotators };
+    // The first of them is the label here.
+    let annotators = annotators.get(1..).unwrap_or_default();
+    let layout = Layout { source: layout.source.filter(there), annotators, ..layout };
     vectors::choose(shard, layout, options.array.as_deref())
 }
 
@@ -158,7 +207,13 @@ fn items(
             shard.labels(id, &mut ids)?;
         }
     }
+    let names = match (shards.first(), chosen.first()) {
+        (Some(shard), Some(chosen)) if !chosen.is_list => {
+            chosen.leaves.iter().map(|&at| shard.schema().column(at).path().string()).collect()
+        }
+        _ => Vec::new(),
+    };
     let ids = (!ids.is_empty()).then(|| ids.words().map(str::to_owned).collect());
     let notes = chosen.into_iter().next().map_or(Vec::new(), |chosen| chosen.notes);
-    Ok((identified(array, ids), notes))
+    Ok((identified(array, ids, names), notes))
 }

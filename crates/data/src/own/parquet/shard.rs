@@ -10,6 +10,7 @@ use ::parquet::file::reader::{FileReader, Length, RowGroupReader, SerializedFile
 use ::parquet::record::Field;
 use ::parquet::record::reader::RowIter;
 use ::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use negscale_records::did_you_mean;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,8 @@ impl Shard {
         let wrong = |problem: String| Error::format(&self.path, "schema".to_string(), problem);
         if let Some(name) = asked {
             let there = columns.contains(&name).then(|| name.to_owned());
-            return there.ok_or_else(|| wrong(format!("no column `{name}`: there are {}", listing())));
+            let near = did_you_mean(name, columns.iter().copied());
+            return there.ok_or_else(|| wrong(format!("no column `{name}`: {near}there are {}", listing())));
         }
         if let Some(name) = usual.iter().find(|name| columns.contains(name)) {
             return Ok(name.to_string());
@@ -185,7 +187,7 @@ impl Shard {
 
     /// The column of labels; none where they are elsewhere and no column goes by a usual name.
     pub(super) fn label(&self, beside: bool, options: &OwnOptions) -> Result<Option<String>> {
-        let asked = options.label_column.as_deref();
+        let asked = options.label_columns.first().or(options.label_column.as_ref()).map(String::as_str);
         match self.choose(asked, &["label", "labels"], "ClassLabel", "label_column") {
             Ok(name) => Ok(Some(name)),
             Err(_) if beside => Ok(None),
@@ -202,10 +204,30 @@ impl Shard {
         })
     }
 
+    /// The same for a column whose cells may be empty.
+    pub fn labels_or_blanks(&self, name: &str, into: &mut Column) -> Result<()> {
+        self.cells(name, true, |word, is_text| {
+            if is_text && !word.is_empty() {
+                into.mark_text();
+            }
+            into.push(word);
+        })
+    }
+
     /// Calls `each` with every whole number or text of a column, and whether it is text.
-    pub fn words(&self, name: &str, mut each: impl FnMut(&str, bool)) -> Result<()> {
+    pub fn words(&self, name: &str, each: impl FnMut(&str, bool)) -> Result<()> {
+        self.cells(name, false, each)
+    }
+
+    fn cells(&self, name: &str, may_be_blank: bool, mut each: impl FnMut(&str, bool)) -> Result<()> {
         for group in 0..self.reader.num_row_groups() {
             self.scan(group, name, |row, field| {
+                let is_blank =
+                    matches!(&field, Field::Null) || matches!(&field, Field::Str(word) if word.is_empty());
+                if is_blank && may_be_blank {
+                    each("", true);
+                    return Ok(());
+                }
                 let word = match field {
                     Field::Str(word) if !word.is_empty() => {
                         each(&word, true);

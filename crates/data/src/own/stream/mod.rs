@@ -17,9 +17,10 @@ mod arrays;
 mod ids;
 mod table;
 
-use super::{OwnOptions, extension, label_file, name_of, shards, vocabulary_of};
+use super::{OwnOptions, check_side, extension, label_file, name_of, shards, vocabulary_of};
 use crate::own::labels::Column;
-use crate::{Error, Result};
+use crate::own::side::SideColumns;
+use crate::{Error, Result, Sources};
 use arrays::Arrays;
 use ids::Ids;
 use std::ops::Range;
@@ -59,6 +60,7 @@ pub struct RowStream {
     classes: Vec<String>,
     given: Vec<u32>,
     truth: Option<Vec<u32>>,
+    sources: Option<Sources>,
     ids: Option<Ids>,
     notes: Vec<String>,
 }
@@ -76,6 +78,7 @@ struct Found {
     ids: Option<Ids>,
     given: Option<Column>,
     truth: Option<Column>,
+    side: SideColumns,
     names: Option<Vec<String>>,
     notes: Vec<String>,
 }
@@ -87,30 +90,42 @@ impl RowStream {
     /// If the form is none of those above, the labels do not fit the rows, or a file is damaged.
     pub fn open(path: &Path, options: &OwnOptions) -> Result<Self> {
         let name = name_of(path, options);
-        let Found { store, ids, mut given, mut truth, names, mut notes } = find(path, options)?;
+        if let Some(first) = options.label_columns.first() {
+            let problem = format!(
+                "column `{first}`: several annotators are not read row by row; name one --label-column"
+            );
+            return Err(Error::format(path, None, problem));
+        }
+        let Found { store, ids, mut given, mut truth, mut side, names, mut notes } = find(path, options)?;
         let rows = usize::try_from(store.rows())
             .map_err(|_| Error::format(path, None, "more rows than this machine can count"))?;
         if let Some(file) = &options.labels {
             let has_columns = matches!(store, Store::Table(_));
-            let labels = label_file::open(file, options.asked(file, |_| Ok(has_columns))?)?;
+            let in_data = |name: &str| {
+                Ok(has_columns && (side.source.is_some() || options.source_column.as_deref() != Some(name)))
+            };
+            let labels = label_file::open(file, options.asked(file, in_data)?)?;
             let joined = match &ids {
                 Some(ids) => labels.join(&ids.items())?,
                 None => labels.join_rows(rows)?,
             };
             notes.extend(joined.notes);
             (given, truth) = (Some(joined.given), joined.truth.or(truth));
+            side = joined.side.or(side);
         }
         let Some(given) = given else {
             let problem = "an .npy file has no labels: give a labels file (--labels)";
             return Err(Error::format(path, None, problem));
         };
-        let vocabulary = vocabulary_of(&name, &given, truth.as_ref(), names.as_deref(), options)?;
+        check_side(path, &side, options)?;
+        let vocabulary = vocabulary_of(&name, &given, (truth.as_ref(), &[]), names.as_deref(), options)?;
         let wrong = |problem: String| Error::Labels { dataset: name.clone(), problem };
         let classes_of = |column: Column| vocabulary.apply(&column).map_err(wrong);
         let given = classes_of(given)?;
         let truth = truth.map(classes_of).transpose()?;
         let classes = vocabulary.into_names();
-        Ok(Self { name, path: path.to_owned(), store, classes, given, truth, ids, notes })
+        let sources = side.sources()?;
+        Ok(Self { name, path: path.to_owned(), store, classes, given, truth, sources, ids, notes })
     }
 
     /// Its name.
@@ -141,6 +156,11 @@ impl RowStream {
     /// True labels, where they are known.
     pub fn truth(&self) -> Option<&[u32]> {
         self.truth.as_deref()
+    }
+
+    /// Where labels come from, where a column says so.
+    pub fn sources(&self) -> Option<&Sources> {
+        self.sources.as_ref()
     }
 
     /// The id of a row, where the data has a column of ids.
@@ -239,5 +259,13 @@ fn find(path: &Path, options: &OwnOptions) -> Result<Found> {
 
 /// Rows without labels of their own.
 fn bare(store: Store) -> Found {
-    Found { store, ids: None, given: None, truth: None, names: None, notes: Vec::new() }
+    Found {
+        store,
+        ids: None,
+        given: None,
+        truth: None,
+        side: SideColumns::default(),
+        names: None,
+        notes: Vec::new(),
+    }
 }

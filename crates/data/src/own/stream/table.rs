@@ -79,9 +79,9 @@ impl Table {
         table.dim = table.find_dim()?;
         table.refuse_counting()?;
         let ids = Some(ids).filter(|ids| !ids.is_empty());
-        let Labels { given, truth, names, .. } = labels;
+        let Labels { given, truth, side, names, .. } = labels;
         let given = (!beside).then_some(given);
-        Ok(Found { store: Store::Table(Box::new(table)), ids, given, truth, names, notes })
+        Ok(Found { store: Store::Table(Box::new(table)), ids, given, truth, side, names, notes })
     }
 
     pub fn rows(&self) -> u64 {

@@ -93,7 +93,7 @@ pub fn fit(
         data: data.to_owned(),
         options: own.clone(),
         name: stream.name().to_owned(),
-        has_ids: stream.id(0).is_some(),
+        is_looked_at: stream.id(0).is_some() || stream.truth().is_some() || stream.sources().is_some(),
         fingerprint: fingerprint(&stream)?,
         rows: stream.rows(),
         sample: wanted(&stream, options)?,

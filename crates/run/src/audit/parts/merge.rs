@@ -8,13 +8,16 @@
 use super::source::open_again;
 use super::{MODEL, Remembered, SHARDS, Step, Tell, load, page};
 use crate::audit::evidence::percent;
+use crate::audit::flags::{SourceFlags, write_sources};
 use crate::audit::words::shorten;
 use crate::error::bail;
 use crate::folder::{hardware, open_own, version, write};
 use crate::{Result, Stop};
-use negscale_audit::Cells;
 use negscale_audit::crossfit::SampleEstimate;
-use negscale_audit::shards::{Counts, Shards, hash_file};
+use negscale_audit::shards::{Compared, Counts, Shards, hash_file};
+use negscale_audit::{Cells, GroupFlags};
+use negscale_data::Sources;
+use negscale_data::stream::RowStream;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -49,7 +52,7 @@ pub const FILES: [(&str, &str); 5] = [
     ("report", "report.html"),
 ];
 
-/// Merges the shards of a folder. Rows are opened only where they have ids: where they were, or where `data` says.
+/// Merges the shards of a folder. Rows are opened only where they have ids, true labels or sources: where they were, or where `data` says.
 ///
 /// # Errors
 /// If shards are missing, damaged or do not belong to the models, or a file cannot be written.
@@ -74,7 +77,7 @@ pub fn merge(out: &Path, data: Option<&Path>, tell: Tell, stop: &Stop) -> Result
             folder.display()
         );
     }
-    let stream = remembered.has_ids.then(|| open_again(&remembered, data)).transpose()?;
+    let stream = remembered.is_looked_at.then(|| open_again(&remembered, data)).transpose()?;
     let path_of = |row: u64| stream.as_ref()?.id(row).map(str::to_owned);
     let own = open_own(out)?;
     own.claim(FILES.map(|(_, name)| name))?;
@@ -94,6 +97,11 @@ pub fn merge(out: &Path, data: Option<&Path>, tell: Tell, stop: &Stop) -> Result
     tell(Step::Merge, 0.9);
     let counts = shards.counts();
     let (rate, interval) = overall(counts, &about.estimate);
+    let truth = stream.as_ref().and_then(RowStream::truth).map(|truth| shards.compare(truth)).transpose()?;
+    let can_judge = about.estimate.cannot_judge.is_none();
+    let sources = stream.as_ref().and_then(RowStream::sources).filter(|_| can_judge);
+    let sources =
+        sources.map(|sources| by_source(&shards, sources, rate, interval)).transpose()?.unwrap_or_default();
     let confusions = confusions(counts);
     let classes = names.iter().zip(counts.classes()).map(|(name, group)| {
         json!({
@@ -118,7 +126,8 @@ pub fn merge(out: &Path, data: Option<&Path>, tell: Tell, stop: &Stop) -> Result
             "classes": classes.collect::<Vec<Value>>(),
             "confusions": listed.collect::<Vec<Value>>(),
         },
-        "truth": null,
+        "sources": sources.iter().map(SourceFlags::figures).collect::<Vec<Value>>(),
+        "truth": truth.map(|truth| compared(&truth, rate, interval, can_judge)).transpose()?,
         "fitted_to": about.estimate,
         "shards": shards.manifests().len(),
         "seconds": begun.elapsed().as_secs_f64(),
@@ -128,8 +137,17 @@ pub fn merge(out: &Path, data: Option<&Path>, tell: Tell, stop: &Stop) -> Result
         "hardware": hardware(),
         "out": out.display().to_string(),
     });
-    let found =
-        Found { counts, estimate: &about.estimate, names, rate, interval, confusions: &confusions, changed };
+    let found = Found {
+        counts,
+        estimate: &about.estimate,
+        names,
+        rate,
+        interval,
+        confusions: &confusions,
+        changed,
+        truth,
+        sources: &sources,
+    };
     page::write(&found, &shards, &remembered, about.cut_off, path_of, &out.join("report.html"))?;
     let text = serde_json::to_string_pretty(&results)?;
     write(&out.join("audit.json"), format!("{text}\n").as_bytes())?;
@@ -148,6 +166,33 @@ pub struct Found<'a> {
     /// Given class, probable class, labels; most frequent first.
     pub confusions: &'a [(usize, usize, u64)],
     pub changed: u64,
+    /// How good it is, where true labels are known.
+    pub truth: Option<Compared>,
+    /// Where labels come from, if a column says so.
+    pub sources: &'a [SourceFlags<'a>],
+}
+
+/// `truth` of `audit.json`.
+fn compared(truth: &Compared, rate: f64, [low, high]: [f64; 2], can_judge: bool) -> Result<Value> {
+    let mut figures = serde_json::to_value(truth)?;
+    figures["rate_error"] = can_judge.then_some(rate - truth.noise).into();
+    figures["interval_holds"] = can_judge.then_some((low..=high).contains(&truth.noise)).into();
+    Ok(figures)
+}
+
+/// Flags by source, in the order in which sources first occur.
+fn by_source<'a>(
+    shards: &Shards,
+    sources: &'a Sources,
+    rate: f64,
+    interval: [f64; 2],
+) -> Result<Vec<SourceFlags<'a>>> {
+    let found = shards.by_group(sources.names().len(), sources.of_items())?;
+    let of_source = |(name, (labels, flagged)): (&'a String, (u64, u64))| {
+        let flags = GroupFlags { labels: labels as usize, flagged: flagged as usize, least: None };
+        SourceFlags { name, flags, interval: Some(flags.interval(rate, interval)) }
+    };
+    Ok(sources.names().iter().zip(found).map(of_source).collect())
 }
 
 pub fn share(part: u64, all: u64) -> f64 {
@@ -175,7 +220,8 @@ fn confusions(counts: &Counts) -> Vec<(usize, usize, u64)> {
 }
 
 fn words(found: &Found) -> String {
-    let Found { counts, estimate, names, rate, interval: [low, high], confusions, changed } = found;
+    let Found { counts, estimate, names, rate, interval: [low, high], confusions, changed, truth, sources } =
+        found;
     let all = counts.all();
     let mut text = format!("{} of {} labels are flagged, {changed} corrected\n", all.flagged, all.rows);
     if let Some(why) = &estimate.cannot_judge {
@@ -204,5 +250,20 @@ fn words(found: &Found) -> String {
     for &(given, probably, count) in confusions.iter().take(SHOWN) {
         let _ = writeln!(text, "{:<28}{:<28}{count:>12}", shorten(&names[probably]), shorten(&names[given]));
     }
+    text += &write_sources(sources);
+    text += &truth
+        .as_ref()
+        .map_or(String::new(), |truth| format!("\n{}", crate::audit::words::known(&truth_rows(truth))));
     text
+}
+
+/// What is told of a comparison with the truth.
+pub fn truth_rows(truth: &Compared) -> [(&'static str, Option<f64>); 5] {
+    [
+        ("share of wrong labels", Some(truth.noise)),
+        ("average precision", truth.average_precision),
+        ("flags that are correct", truth.flag_precision),
+        ("wrong labels flagged", truth.flag_recall),
+        ("true class suggested", truth.suggestion_accuracy),
+    ]
 }

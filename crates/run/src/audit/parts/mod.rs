@@ -59,8 +59,9 @@ struct Remembered {
     data: PathBuf,
     options: OwnOptions,
     name: String,
-    /// Whether rows have ids of their own.
-    has_ids: bool,
+    /// Whether the merge needs what stands beside the rows: ids of their own, true labels or sources.
+    #[serde(alias = "has_ids")]
+    is_looked_at: bool,
     fingerprint: String,
     rows: u64,
     /// Rows that were wanted in the sample.

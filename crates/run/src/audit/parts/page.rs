@@ -1,11 +1,16 @@
 //! `report.html` of an audit in parts.
 
 use super::Remembered;
-use super::merge::{Found, share};
+use super::merge::{Found, share, truth_rows};
+use crate::audit::commands;
+use crate::audit::flags::SourceFlags;
 use crate::folder::{hardware, version};
 use crate::{Result, clock};
 use negscale_audit::shards::Shards;
-use negscale_report::{AuditReport, ClassRow, ConfusionRow, Correction, Estimate, Judging, WorstLabel};
+use negscale_report::{
+    AuditReport, ClassRow, ConfusionRow, Correction, Estimate, Figure, Judging, NextStep, SummaryRow,
+    WorstLabel,
+};
 use std::path::Path;
 
 /// Labels that are shown.
@@ -20,7 +25,7 @@ pub fn write(
     path_of: impl Fn(u64) -> Option<String>,
     to: &Path,
 ) -> Result<()> {
-    let Found { counts, estimate, names, rate, interval, confusions, changed } = found;
+    let Found { counts, estimate, names, rate, interval, confusions, changed, truth, sources } = found;
     let class = |(class, group): (usize, &negscale_audit::shards::GroupCounts)| ClassRow {
         class,
         labels: group.rows as usize,
@@ -72,16 +77,40 @@ pub fn write(
         classes: counts.classes().iter().enumerate().map(class).collect(),
         flag_rule,
         confusions: confusions.iter().map(confusion).collect(),
+        sources: sources.iter().map(SourceFlags::row).collect(),
         worst: worst.collect(),
         correction: Some(Correction {
             file: "corrected.csv".into(),
             changed: *changed as usize,
             ..Correction::default()
         }),
+        measures: truth
+            .iter()
+            .flat_map(truth_rows)
+            .filter_map(|(name, value)| {
+                let mut label = name.to_owned();
+                label[..1].make_ascii_uppercase();
+                Some(SummaryRow::new(label, Figure::Fraction(value?), "by the known truth"))
+            })
+            .collect(),
+        next: next_steps(remembered, interval[1]),
         judging: Some(judging),
         hardware: hardware(),
         version: version(),
         ..AuditReport::default()
     };
     Ok(report.write_html(to)?)
+}
+
+fn next_steps(remembered: &Remembered, most: f64) -> Vec<NextStep> {
+    let step = |words: &str, command: String| NextStep { words: words.into(), command };
+    let (data, own) = (remembered.data.display().to_string(), &remembered.options);
+    vec![
+        step("Look at the flagged labels, worst first.", "top.csv".into()),
+        step("Train on the corrected labels.", commands::train(&data, own, "corrected.csv")),
+        step(
+            "Make it a check of your pipeline.",
+            commands::check(&data, own, " --memory 1GiB --out FOLDER", most),
+        ),
+    ]
 }
