@@ -25,7 +25,7 @@ pub const FEWEST: usize = 20;
 const NEAR_ZERO: f64 = 0.25;
 
 /// The least probability of a suggestion that is taken over.
-const LEAST_SURE: f32 = 0.6;
+const LEAST_SURE: f32 = 0.7;
 
 impl Finding {
     /// Whether `corrected.csv` has the suggestion in place of the label: it is flagged, and the suggestion is clearly more likely right than

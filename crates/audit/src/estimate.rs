@@ -16,7 +16,7 @@
 //! alike. With $k_{yz} \propto \sum_i q_i(y)\, q_i(z)$ the confusions that overlap would make (each row sums to 1), the anchors' confusions $T_{yz}$, $y \ne z$, are taken for a
 //! mixture $\lambda k_{yz} + (1 - \lambda) / (C - 1)$, and $\lambda$ is the share that makes them likeliest. Uniform noise has $\lambda$ near 0 however much classes overlap.
 //!
-//! **Rate**: $(1 - w)\, a + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures. Otherwise: where labels are clean, $a$ is
+//! **Rate**: $(1 - w)\,(a + 0.1\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
 //! near 0 however much classes overlap, and so is $\phi$; where people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone,
 //! the truth lies between the two. The curve was drawn on development sets. **Interval**: of the readings that the truth may lie between,
 //! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.35\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
@@ -50,8 +50,8 @@ pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
     [(0.22, 0.0), (0.34, 1.0), (0.6, 1.0), (0.78, 0.83), (1.0, 1.0)];
 /// Shares of confusions among classes that look alike below which noise is taken for uniform, and above which it is not.
 pub const ALIKE: [f64; 2] = [0.3, 0.45];
-/// Part of the way from the careful reading to the confident one that uniform noise may lie at.
-const UNIFORM_REACH: f64 = 0.35;
+/// Parts of the way from the careful reading to the confident one that uniform noise lies at, and may lie at.
+const UNIFORM: [f64; 2] = [0.1, 0.35];
 /// The truth may be above the confident reading by this factor where people err on hard samples.
 const HIDDEN_REACH: f64 = 1.1;
 /// Rounds that fit the share of confusions that follow overlap.
@@ -115,10 +115,10 @@ impl NoiseEstimate {
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
-                let rate = mixed(careful, confident * share_of_confident(careful / confident.max(1e-9)));
+                let uniform = UNIFORM.map(|part| careful + part * (confident - careful).max(0.0));
+                let rate = mixed(uniform[0], confident * share_of_confident(careful / confident.max(1e-9)));
                 let low = if rate > 0.0 { (2.0 * careful + rate) / 3.0 - reach[0] } else { 0.0 };
-                let uniform = careful + UNIFORM_REACH * (confident - careful).max(0.0);
-                let high = mixed(uniform, HIDDEN_REACH * confident).max(rate) + reach[1];
+                let high = mixed(uniform[1], HIDDEN_REACH * confident).max(rate) + reach[1];
                 (rate, [low.min(rate), high].map(|x| x.clamp(0.0, 1.0)))
             }
         };

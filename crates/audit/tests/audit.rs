@@ -152,8 +152,8 @@ fn corrected_labels_are_sure_suggestions_where_flagged_in_the_order_of_the_data(
 }
 
 #[test]
-fn suggestions_are_taken_over_from_above_six_tenths() {
-    let verdicts = [0.59, 0.6, 0.6001, 0.9]
+fn suggestions_are_taken_over_from_above_seven_tenths() {
+    let verdicts = [0.69, 0.7, 0.7001, 0.9]
         .map(|sure| Verdict { suggested_probability: sure, ..verdict(0, 1, 0.1, 1.0 - sure) });
     let audit = Audit::new(&verdicts, &names(&["a", "b"]), FLAG_BELOW).unwrap();
     assert_eq!(audit.corrected(), [0, 0, 1, 1]);

@@ -87,7 +87,7 @@ fn what_does_not_fit_is_refused_in_words_that_help() {
         cross_fit(&rows, given, 2, settings, &|_| true).unwrap_err().to_string()
     };
     assert!(told(&[0], &settings).contains("1 for 2 rows"));
-    assert!(told(&[0, 2], &settings).contains("label 2 of row 1 is not a class: there are 2"));
+    assert!(told(&[0, 2], &settings).contains("label 2 of sample 1 is not a class: there are 2"));
     for folds in [0, 1] {
         let words = told(&[0, 1], &CrossFitSettings { folds, ..settings });
         assert!(words.contains("folds"), "{words}");

@@ -107,7 +107,7 @@ fn posteriors_and_alternatives_are_those_of_the_formulas() {
         let t = matrix(&model);
         let q: Matrix = (0..1500).map(|sample| belief(&model, sample)).collect();
         let ranking = literal::ranking(&q, &t, &world.given);
-        let (found, posteriors) = (model.alternatives(), model.posteriors());
+        let (found, posteriors) = (model.alternatives(), model.posteriors(1.0));
         for sample in 0..1500 {
             let given = world.given[sample];
             let r = literal::posterior(&q[sample], &t, given);
@@ -216,7 +216,7 @@ fn the_number_of_threads_changes_no_bit() {
     let run = |threads| {
         made_up::with_threads(threads, || {
             let model = NoiseModel::fit(&world.plain());
-            (scores(&model), NoiseEstimate::new(&model), model.transition().clone(), model.posteriors())
+            (scores(&model), NoiseEstimate::new(&model), model.transition().clone(), model.posteriors(1.0))
         })
     };
     assert!(run(1) == run(3));

@@ -61,7 +61,7 @@ fn check(found: &Ranking, labels: &[u32]) {
         // Who is not flagged is told of another class only where that is the likelier one.
         let is_likelier = verdict.suggested_probability > verdict.given_probability;
         assert!(finding.flag || verdict.suggested == verdict.given || is_likelier, "{finding:?}");
-        let is_sure = finding.flag && verdict.suggested_probability > 0.6;
+        let is_sure = finding.flag && verdict.suggested_probability > 0.7;
         let wanted = if is_sure { verdict.suggested } else { verdict.given };
         assert_eq!((finding.is_corrected(), corrected[finding.index]), (is_sure, wanted), "{finding:?}");
     }

@@ -204,7 +204,7 @@ fn true_labels_and_sources_are_compared_as_by_hand_for_any_number_of_shards() {
         assert_eq!(compared.flag_precision, Some(hits as f64 / flagged as f64));
         let named = count(&|at| is_wrong[at] && all[at].score.suggested == truth[all[at].row as usize]);
         assert_eq!(compared.suggestion_accuracy, Some(named as f64 / compared.wrong as f64));
-        let changed = |at: usize| flag(at) && all[at].score.suggested_probability > 0.6;
+        let changed = |at: usize| flag(at) && all[at].score.suggested_probability > 0.7;
         let kept = count(&|at| !is_wrong[at] && !changed(at));
         assert_eq!(compared.right_kept, Some(kept as f64 / compared.right_before as f64));
         for (source, group) in (0..).zip(groups) {

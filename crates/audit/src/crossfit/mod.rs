@@ -10,95 +10,33 @@
 //! often taken for another one, that is what keeps the models from learning the mistake.
 
 pub(crate) mod draw;
+mod experts;
 mod file;
 mod frozen;
 mod gaussians;
 mod mlp;
 mod model;
 mod pool;
+mod rows;
 mod scaling;
 mod targets;
 
 pub use frozen::FrozenAudit;
 pub use mlp::MlpSettings;
 pub use model::{AboutModel, AuditModel, SampleEstimate};
+pub use rows::Rows;
 pub use targets::Targets;
 
 use crate::estimate::cannot_judge;
-use crate::neighbours::{NeighbourSettings, nearest};
 use crate::noise_model::{Meaning, NoiseModel};
+use crate::predictions::check_labels;
 use crate::{Error, Predictions, Ranking, Result};
+use experts::{Experts, near};
 use gaussians::{Gaussians, Sums};
 use mlp::Mlp;
 use rayon::prelude::*;
 use scaling::Scaling;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Rows of numbers, all of one length.
-#[derive(Debug, Clone, Copy)]
-pub struct Rows<'a> {
-    values: &'a [f32],
-    dim: usize,
-}
-
-impl<'a> Rows<'a> {
-    /// Rows of `dim` numbers, row after row.
-    ///
-    /// # Errors
-    /// If the numbers are no whole rows, or one is not finite.
-    pub fn new(values: &'a [f32], dim: usize) -> Result<Self> {
-        let wrong = |problem| Err(Error::Samples { what: "features", problem });
-        if dim == 0 || !values.len().is_multiple_of(dim) {
-            return wrong(format!("{} numbers are no rows of {dim}", values.len()));
-        }
-        if let Some(at) = values.iter().position(|x| !x.is_finite()) {
-            return wrong(format!(
-                "row {}, column {} is {}: give finite numbers",
-                at / dim,
-                at % dim,
-                values[at]
-            ));
-        }
-        Ok(Self { values, dim })
-    }
-
-    /// Rows that are known to be whole and finite.
-    pub(crate) fn whole(values: &'a [f32], dim: usize) -> Self {
-        Self { values, dim }
-    }
-
-    /// Numbers of a row.
-    #[must_use]
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
-    /// How many rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.values.len() / self.dim
-    }
-
-    /// Whether there are no rows.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// All numbers, row after row.
-    pub(crate) fn values(&self) -> &'a [f32] {
-        self.values
-    }
-
-    pub(crate) fn row(&self, row: usize) -> &'a [f32] {
-        &self.values[row * self.dim..(row + 1) * self.dim]
-    }
-
-    fn gather(&self, members: &[u32], into: &mut Vec<f32>) {
-        into.clear();
-        members.iter().for_each(|&member| into.extend_from_slice(self.row(member as usize)));
-    }
-}
 
 /// How rows are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -199,11 +137,6 @@ impl CrossFit {
 const SHARPNESS: f32 = 2.0;
 /// More rows than this are not asked for their neighbours: networks have enough of them.
 const MOST_VOTES: usize = 100_000;
-/// Rows up to which all pairs are looked at for neighbours; beyond, most neighbours are enough.
-const EXACT_VOTES: usize = 10_000;
-const RECALL: f64 = 0.9;
-/// Rows that are predicted at a time.
-const CHUNK: usize = 1024;
 
 /// Predicts every row by models fitted to others. `watch` is told how much of the work is done, from 0 to 1, and says whether to go on.
 ///
@@ -247,10 +180,7 @@ pub fn cross_fit_in(
         let problem = format!("{} for {} rows", given.len(), rows.len());
         return Err(Error::Samples { what: "labels", problem });
     }
-    if let Some(at) = given.iter().position(|&label| label as usize >= classes) {
-        let problem = format!("label {} of row {at} is not a class: there are {classes}", given[at]);
-        return Err(Error::Samples { what: "labels", problem });
-    }
+    check_labels("labels", given, classes)?;
     let scaling = Scaling::of(rows);
     let scaled = scaling.apply(rows.values);
     let rows = &Rows { values: &scaled, dim: rows.dim };
@@ -327,97 +257,6 @@ impl FittingRound<'_> {
     }
 }
 
-/// Several predictions for each row.
-struct Experts<'a> {
-    rows: &'a Rows<'a>,
-    models: &'a [FoldModels],
-    fold_of: &'a [usize],
-    near: Option<&'a [Weighted]>,
-    targets: &'a Targets,
-}
-
-impl Experts<'_> {
-    /// Logarithms of what each expert says of some rows, all of one fold: an array of rows x C each.
-    fn ask(&self, fold: usize, members: &[u32]) -> Vec<Vec<f32>> {
-        let mut said = self.models[fold].ask(self.rows, members, self.targets.classes());
-        if let Some(near) = self.near {
-            said.push(votes(near, members, self.targets));
-        }
-        said
-    }
-
-    /// Members of each fold among the rows of a step, in pieces.
-    fn pieces(&self, every: usize) -> Vec<(usize, Vec<u32>)> {
-        let mut by_fold = vec![Vec::new(); self.models.len()];
-        (0..self.rows.len()).step_by(every).for_each(|row| by_fold[self.fold_of[row]].push(row as u32));
-        let cut = |(fold, members): (usize, Vec<u32>)| {
-            members.chunks(CHUNK).map(|piece| (fold, piece.to_vec())).collect::<Vec<_>>()
-        };
-        by_fold.into_iter().enumerate().flat_map(cut).collect()
-    }
-
-    /// Weights that make the targets of rows likeliest; of many rows, a part.
-    fn weights(&self) -> Vec<f64> {
-        let pieces = self.pieces(self.rows.len().div_ceil(pool::MOST_ROWS).max(1));
-        let said: Vec<Vec<Vec<f32>>> =
-            pieces.par_iter().map(|(fold, members)| self.ask(*fold, members)).collect();
-        let count = said.first().map_or(0, Vec::len);
-        let all: Vec<Vec<f32>> = (0..count)
-            .map(|expert| said.iter().flat_map(|said| said[expert].iter().copied()).collect())
-            .collect();
-        let members: Vec<u32> = pieces.into_iter().flat_map(|(_, members)| members).collect();
-        let views: Vec<&[f32]> = all.iter().map(Vec::as_slice).collect();
-        pool::weights(&views, self.targets, &members)
-    }
-
-    fn predictions(&self, weights: &[f64], given: &[u32]) -> Predictions {
-        let classes = self.targets.classes();
-        let mut predictions = Predictions::empty(given, classes);
-        let pieces = self.pieces(1);
-        // So many at a time, that all that is said of them fits into little memory.
-        for pieces in pieces.chunks(4 * rayon::current_num_threads()) {
-            let pooled: Vec<Vec<f32>> = pieces
-                .par_iter()
-                .map(|(fold, members)| {
-                    let said = self.ask(*fold, members);
-                    let views: Vec<&[f32]> = said.iter().map(Vec::as_slice).collect();
-                    let mut pooled = vec![0.0; members.len() * classes];
-                    for (row, out) in pooled.chunks_exact_mut(classes).enumerate() {
-                        pool::pooled(&views, weights, row * classes..(row + 1) * classes, out);
-                    }
-                    pooled
-                })
-                .collect();
-            for ((_, members), pooled) in pieces.iter().zip(pooled) {
-                for (&member, row) in members.iter().zip(pooled.chunks_exact(classes)) {
-                    predictions.set(member as usize, row);
-                }
-            }
-        }
-        predictions
-    }
-}
-
-/// Other rows, and how much each counts.
-type Weighted = Vec<(u32, f32)>;
-
-/// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
-fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
-    if count == 0 || rows.len() < 2 {
-        return Ok(None);
-    }
-    let near = nearest(
-        rows,
-        &NeighbourSettings { count, exact_up_to: EXACT_VOTES, recall: RECALL, ..NeighbourSettings::default() },
-    )?;
-    let weighted = |row| {
-        let distances = near.distances(row);
-        let scale = distances.get(distances.len() / 2).map_or(1.0, |median| median.max(1e-9));
-        near.of(row).map(|(other, distance)| (other, (-(distance / scale).powi(2)).exp())).collect()
-    };
-    Ok(Some((0..rows.len()).map(weighted).collect()))
-}
-
 /// How much of the work is done.
 struct Progress<'a> {
     done: AtomicUsize,
@@ -437,20 +276,6 @@ impl<'a> Progress<'a> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
     }
-}
-
-/// Logarithms of weighted votes of near rows, each voting as it is taught; half a vote is spread over all classes.
-fn votes(near: &[Weighted], members: &[u32], targets: &Targets) -> Vec<f32> {
-    let classes = targets.classes();
-    let mut all = vec![0.5 / classes as f32; members.len() * classes];
-    for (row, &member) in all.chunks_exact_mut(classes).zip(members) {
-        for &(other, weight) in &near[member as usize] {
-            targets.row(other as usize).iter().for_each(|&(class, t)| row[class as usize] += weight * t);
-        }
-        let sum: f32 = row.iter().sum();
-        row.iter_mut().for_each(|v| *v = (*v / sum).ln());
-    }
-    all
 }
 
 pub(crate) fn softmax(row: &mut [f32]) {

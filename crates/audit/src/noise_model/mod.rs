@@ -8,7 +8,7 @@
 //! **$T$ from anchors.** Predictions alone cannot tell noise from overlap: a model that predicts given labels well explains them with
 //! $T = I$. What can tell is the surest samples of each class. Those that look most like class $c$ are of class $c$, so their given labels are
 //! draws from row $c$ of $T$: clean labels of overlapping classes agree there, noisy ones do not. Row $c$ is the share of given labels among the
-//! fifth of class $c$ with the largest $p_i(c)$, plus [`PRIOR`] labels as they are on average over all classes.
+//! fifth of class $c$ with the largest $p_i(c)$, plus 10 labels as they are on average over all classes.
 //!
 //! **What predictions are.** A model trained on the given labels predicts $p_i(g) = \sum_y q_i(y) T_{y g}$, and $q_i$ is what explains it:
 //! expectation and maximisation on $\sum_g p_i(g) \log \sum_y q(y) T_{yg}$. A model trained to resist noise predicts $q_i$ itself.
@@ -20,17 +20,19 @@
 //! precision under noise that follows the difficulty of samples is lower by up to 0.1; counting by the refined one takes clean overlap for
 //! noise (development sets).
 
+mod scorer;
+mod transition;
+
+pub use scorer::Alternative;
+pub(crate) use scorer::Scorer;
+pub use transition::Transition;
+
 use crate::predictions::{Entry, Predictions};
 use rayon::prelude::*;
+use transition::Work;
 
-/// Labels that are added to each row of anchors, as they are on average.
-const PRIOR: f64 = 10.0;
 /// Share of the score's matrix that is the same for all confusions.
 const FLOOR: f32 = 0.05;
-/// Share of a class that its anchors are.
-const ANCHORS: f64 = 0.2;
-/// Least anchors of a class that has so many.
-const LEAST_ANCHORS: usize = 5;
 /// Rounds of expectation and maximisation that separate $q$ from $T$.
 const ROUNDS: usize = 30;
 /// Rounds that refine $T$ on all samples.
@@ -57,188 +59,6 @@ pub enum Meaning {
     GivenLabels,
     /// True labels: those of a model that resisted noise.
     TrueLabels,
-}
-
-/// A matrix $T$, and the same by given class.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transition {
-    classes: usize,
-    /// C x C, a row for every true class.
-    by_true: Vec<f32>,
-    /// C x C, a row for every given class.
-    by_given: Vec<f32>,
-}
-
-/// What a sample's label could be instead.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Alternative {
-    /// The likeliest class other than the given one.
-    pub class: u32,
-    /// Its probability.
-    pub probability: f64,
-    /// The probability of the given class.
-    pub given: f64,
-    /// How suspicious the label is, from 0 to 1.
-    pub score: f64,
-}
-
-impl Transition {
-    /// From its rows: C x C, a row for every true class.
-    pub(crate) fn new(classes: usize, by_true: Vec<f32>) -> Self {
-        let mut by_given = vec![0.0; classes * classes];
-        for (at, &t) in by_true.iter().enumerate() {
-            by_given[at % classes * classes + at / classes] = t;
-        }
-        Self { classes, by_true, by_given }
-    }
-
-    /// From the surest samples of each class; `sizes` says how many samples a class has.
-    fn by_anchors(predictions: &Predictions, sizes: &[f64]) -> Self {
-        let classes = predictions.classes();
-        let anchors = anchors(predictions, sizes);
-        let counts: Vec<Vec<f64>> = anchors
-            .iter()
-            .map(|anchors| {
-                let mut counts = vec![0.0; classes];
-                anchors.iter().for_each(|&i| counts[predictions.given()[i as usize] as usize] += 1.0);
-                counts
-            })
-            .collect();
-        let all: f64 = counts.iter().flatten().sum();
-        let right: f64 = counts.iter().enumerate().map(|(class, counts)| counts[class]).sum();
-        // One more wrong label than was seen, so that nothing is impossible.
-        let wrong = (all - right + 1.0) / (all + 2.0);
-        let spread = wrong / (classes.max(2) - 1) as f64;
-        let mut by_true = Vec::with_capacity(classes * classes);
-        for (class, counts) in counts.iter().enumerate() {
-            let total: f64 = counts.iter().sum::<f64>() + PRIOR;
-            by_true.extend(counts.iter().enumerate().map(|(given, count)| {
-                let usual = if given == class { 1.0 - wrong } else { spread };
-                ((count + PRIOR * usual) / total) as f32
-            }));
-        }
-        Self::new(classes, by_true)
-    }
-
-    /// One round of expectation and maximisation: the matrix that makes the given labels of all samples likelier.
-    fn refined(&self, beliefs: &Predictions) -> Self {
-        const PIECE: usize = 8192;
-        let classes = self.classes;
-        let piece = |piece: usize| {
-            let mut joint = vec![0.0f64; classes * classes];
-            for sample in piece * PIECE..((piece + 1) * PIECE).min(beliefs.len()) {
-                let given = beliefs.given()[sample];
-                let (transition, row) = (self.to_given(given), beliefs.row(sample));
-                let part = |e: &Entry| e.probability * transition[e.class as usize];
-                let share = 1.0 / row.iter().map(part).sum::<f32>();
-                row.iter().for_each(|e| {
-                    joint[e.class as usize * classes + given as usize] += f64::from(share * part(e));
-                });
-            }
-            joint
-        };
-        let pieces: Vec<Vec<f64>> = (0..beliefs.len().div_ceil(PIECE)).into_par_iter().map(piece).collect();
-        let joint = pieces.into_iter().fold(vec![0.0; classes * classes], |mut total, piece| {
-            total.iter_mut().zip(piece).for_each(|(total, x)| *total += x);
-            total
-        });
-        let spread = 1.0 / (classes.max(2) - 1) as f64;
-        let by_true = joint.chunks_exact(classes.max(1)).enumerate().flat_map(|(class, row)| {
-            let total = row.iter().sum::<f64>() + 2.0;
-            row.iter()
-                .enumerate()
-                .map(move |(given, x)| ((x + if given == class { 1.0 } else { spread }) / total) as f32)
-        });
-        Self::new(classes, by_true.collect())
-    }
-
-    /// With a share of it the same for all confusions.
-    fn with_floor(&self) -> Self {
-        let even = FLOOR / self.classes as f32;
-        Self::new(self.classes, self.by_true.iter().map(|t| (1.0 - FLOOR) * t + even).collect())
-    }
-
-    /// C x C, a row for every true class: probabilities of given ones.
-    #[must_use]
-    pub fn rows(&self) -> &[f32] {
-        &self.by_true
-    }
-
-    fn to_given(&self, given: u32) -> &[f32] {
-        &self.by_given[given as usize * self.classes..][..self.classes]
-    }
-
-    /// $q$ from $p$: what explains a prediction of given labels.
-    fn explain(&self, entries: &mut [Entry], work: &mut Work) {
-        let width = entries.len();
-        let Work { part, target, belief, predicted } = work;
-        part.clear();
-        for from in entries.iter() {
-            let row = &self.by_true[from.class as usize * self.classes..][..self.classes];
-            part.extend(entries.iter().map(|to| row[to.class as usize]));
-        }
-        target.clear();
-        target.extend(entries.iter().map(|entry| entry.probability));
-        belief.clear();
-        belief.extend_from_slice(target);
-        normalise(belief);
-        predicted.resize(width, 0.0);
-        // What is not kept, as one more class.
-        let rest = (1.0 - target.iter().sum::<f32>()).max(0.0);
-        for _ in 0..ROUNDS {
-            predicted.fill(1e-30);
-            for (&q, row) in belief.iter().zip(part.chunks_exact(width)) {
-                predicted.iter_mut().zip(row).for_each(|(sum, t)| *sum += q * t);
-            }
-            let left = (1.0 - predicted.iter().sum::<f32>()).max(1e-6);
-            predicted.iter_mut().zip(target.iter()).for_each(|(m, p)| *m = p / *m);
-            for (q, row) in belief.iter_mut().zip(part.chunks_exact(width)) {
-                let (mut inside, mut known) = (0.0f32, 0.0f32);
-                for (ratio, t) in predicted.iter().zip(row) {
-                    inside += ratio * t;
-                    known += t;
-                }
-                *q *= inside + (1.0 - known).max(0.0) * rest / left;
-            }
-            normalise(belief);
-        }
-        entries.iter_mut().zip(belief.iter()).for_each(|(entry, &q)| entry.probability = q);
-    }
-}
-
-/// Work space of a thread.
-#[derive(Default)]
-struct Work {
-    part: Vec<f32>,
-    target: Vec<f32>,
-    belief: Vec<f32>,
-    predicted: Vec<f32>,
-}
-
-fn normalise(row: &mut [f32]) {
-    let sum: f32 = row.iter().sum();
-    row.iter_mut().for_each(|x| *x /= sum);
-}
-
-/// By class, the samples that look most like it.
-fn anchors(predictions: &Predictions, sizes: &[f64]) -> Vec<Vec<u32>> {
-    let mut likely: Vec<Vec<(f32, u32)>> = vec![Vec::new(); predictions.classes()];
-    for sample in 0..predictions.len() {
-        for entry in predictions.row(sample) {
-            likely[entry.class as usize].push((entry.probability, sample as u32));
-        }
-    }
-    let largest = |(mut likely, &size): (Vec<(f32, u32)>, &f64)| {
-        let wanted = ((ANCHORS * size) as usize).max(LEAST_ANCHORS.min(size.round() as usize));
-        let wanted = wanted.min(likely.len());
-        let order = |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-        if wanted > 0 && wanted < likely.len() {
-            likely.select_nth_unstable_by(wanted - 1, order);
-        }
-        likely.truncate(wanted);
-        likely.into_iter().map(|(_, sample)| sample).collect()
-    };
-    likely.into_par_iter().zip(sizes).map(largest).collect()
 }
 
 impl NoiseModel {
@@ -371,60 +191,6 @@ impl NoiseModel {
     pub(crate) fn scorer(&self) -> Scorer {
         let transition = self.transition.clone();
         Scorer { exponent: self.exponent, meaning: self.meaning, transition, ranking: self.ranking() }
-    }
-}
-
-/// What judges predictions once the noise is known.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Scorer {
-    pub exponent: f32,
-    pub meaning: Meaning,
-    pub transition: Transition,
-    pub ranking: Transition,
-}
-
-impl Scorer {
-    pub fn classes(&self) -> usize {
-        self.transition.classes
-    }
-
-    pub fn judge(&self, predictions: &Predictions) -> Vec<Alternative> {
-        let tempered = (self.exponent != 1.0).then(|| predictions.tempered(self.exponent));
-        let tempered = tempered.as_ref().unwrap_or(predictions);
-        let explained = (self.meaning == Meaning::GivenLabels)
-            .then(|| believe(tempered, &self.transition, Meaning::GivenLabels));
-        let beliefs = explained.as_ref().unwrap_or(tempered);
-        let one = |sample| {
-            alternative(beliefs.row(sample), beliefs.given()[sample], &self.transition, &self.ranking)
-        };
-        (0..beliefs.len()).into_par_iter().with_min_len(256).map(one).collect()
-    }
-}
-
-fn alternative(row: &[Entry], given: u32, transition: &Transition, floored: &Transition) -> Alternative {
-    let (exact, soft) = (transition.to_given(given), floored.to_given(given));
-    let (mut sum, mut own, mut suspicion, mut trust) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
-    let mut best = (given, -1.0f64);
-    for entry in row {
-        let (class, q) = (entry.class as usize, f64::from(entry.probability));
-        let part = q * f64::from(exact[class]);
-        sum += part;
-        // Apart, not by subtraction: of two labels that are surely wrong, one is more so.
-        if entry.class == given {
-            own = part;
-            trust += q * f64::from(soft[class]);
-        } else {
-            suspicion += q * f64::from(soft[class]);
-            if part > best.1 {
-                best = (entry.class, part);
-            }
-        }
-    }
-    Alternative {
-        class: best.0,
-        probability: (best.1.max(0.0) / sum).clamp(0.0, 1.0),
-        given: (own / sum).clamp(0.0, 1.0),
-        score: (suspicion / (suspicion + trust)).clamp(0.0, 1.0),
     }
 }
 
