@@ -1,8 +1,8 @@
 //! The convolution kernels where a shape, a leftover or a mistake of the caller could make them read or write the wrong place.
 #![allow(clippy::unwrap_used)]
 
-use negscale_kernels::Window;
 use negscale_kernels::conv::{self, Shape};
+use negscale_kernels::{Precision, Window};
 use std::panic::catch_unwind;
 
 fn shape(batch: usize, [height, width]: [usize; 2], [inputs, outputs]: [usize; 2], window: Window) -> Shape {
@@ -58,9 +58,9 @@ fn check(shape: &Shape) {
     let bias = whole(shape.outputs, 4);
     let expected = naive(shape, &x, &weight, &dy, &bias);
     let found = [
-        conv::forward(&x, &weight, Some(&bias), Some(&dy), shape),
-        conv::data_gradient(&dy, &weight, shape),
-        conv::weight_gradient(&x, &dy, shape),
+        conv::forward(&x, &weight, Some(&bias), Some(&dy), shape, Precision::F32),
+        conv::data_gradient(&dy, &weight, shape, Precision::F32),
+        conv::weight_gradient(&x, &dy, shape, Precision::F32),
     ];
     let rounds = shape.window.kernel == [3, 3] && shape.window.stride == [1, 1];
     for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
@@ -96,9 +96,9 @@ fn what_an_earlier_convolution_left_in_its_buffers_reaches_no_later_result() {
     for poison in [f32::NAN, f32::INFINITY] {
         for dirty in shapes() {
             let [x, weight, y] = lengths(&dirty).map(|length| vec![poison; length]);
-            conv::forward(&x, &weight, None, Some(&y), &dirty);
-            conv::data_gradient(&y, &weight, &dirty);
-            conv::weight_gradient(&x, &y, &dirty);
+            conv::forward(&x, &weight, None, Some(&y), &dirty, Precision::F32);
+            conv::data_gradient(&y, &weight, &dirty, Precision::F32);
+            conv::weight_gradient(&x, &y, &dirty, Precision::F32);
             shapes().iter().filter(|clean| **clean != dirty).step_by(3).for_each(check);
         }
     }
@@ -156,11 +156,18 @@ fn sizes_whose_product_wraps_are_refused() {
         for length in [0, 2, 4] {
             let (numbers, weight) = (vec![0.0; length], vec![0.0; shape.inputs * shape.outputs]);
             assert!(
-                catch_unwind(|| conv::forward(&numbers, &weight, None, None, &shape)).is_err(),
+                catch_unwind(|| conv::forward(&numbers, &weight, None, None, &shape, Precision::F32))
+                    .is_err(),
                 "{shape:?}"
             );
-            assert!(catch_unwind(|| conv::data_gradient(&numbers, &weight, &shape)).is_err(), "{shape:?}");
-            assert!(catch_unwind(|| conv::weight_gradient(&numbers, &numbers, &shape)).is_err(), "{shape:?}");
+            assert!(
+                catch_unwind(|| conv::data_gradient(&numbers, &weight, &shape, Precision::F32)).is_err(),
+                "{shape:?}"
+            );
+            assert!(
+                catch_unwind(|| conv::weight_gradient(&numbers, &numbers, &shape, Precision::F32)).is_err(),
+                "{shape:?}"
+            );
         }
     }
 }
@@ -168,7 +175,7 @@ fn sizes_whose_product_wraps_are_refused() {
 #[test]
 fn a_panic_leaves_the_kernels_usable() {
     let bad = shape(2, [4, 4], [3, 5], Window::square(3, 0, 1));
-    assert!(catch_unwind(|| conv::forward(&[], &[], None, None, &bad)).is_err());
+    assert!(catch_unwind(|| conv::forward(&[], &[], None, None, &bad, Precision::F32)).is_err());
     check(&shapes()[0]);
 }
 
