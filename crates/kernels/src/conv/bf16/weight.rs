@@ -41,9 +41,9 @@ fn flattened(shape: &Shape) -> Shape {
     if shape.window == Window::square(1, 1, 0) {
         let pixels = shape.batch * shape.height * shape.width;
         // Rows short enough for the copies, many enough for the threads, and even, so that no pixel is without a partner.
-        let fits = |width: &usize| pixels % width == 0;
+        let fits = |width: &usize| pixels.is_multiple_of(*width);
         let longest = pixels.div_ceil(PIECES).clamp(1, 2 * BLOCK);
-        let even = (longest / 2..=longest).rev().filter(|width| width % 2 == 0).find(fits);
+        let even = (longest / 2..=longest).rev().filter(|width| width.is_multiple_of(2)).find(fits);
         if let Some(width) = even.or_else(|| (1..=8 * BLOCK).rev().find(fits)) {
             return Shape { batch: 1, height: pixels / width, width, ..*shape };
         }
@@ -145,7 +145,7 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
     // the last. Rows a power of two apart would all fall into the same few sets of the cache.
     let span = 2 * (pairs - 1) * sw + kw;
     let row = span * inputs + OUTER;
-    let row = if row % 256 == 0 { row + 16 } else { row };
+    let row = if row.is_multiple_of(256) { row + 16 } else { row };
     let band = (BLOCK / pairs).clamp(1, (last - first).max(1));
     // `kernel` rows for each image of a band, and `stride` rows for each further output; a band that begins inside an image
     // touches one more. A stride may be longer than an image, so it must not count for the first output of one.
