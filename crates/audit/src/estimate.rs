@@ -16,7 +16,7 @@
 //! alike. With $k_{yz} \propto \sum_i q_i(y)\, q_i(z)$ the confusions that overlap would make (each row sums to 1), the anchors' confusions $T_{yz}$, $y \ne z$, are taken for a
 //! mixture $\lambda k_{yz} + (1 - \lambda) / (C - 1)$, and $\lambda$ is the share that makes them likeliest. Uniform noise has $\lambda$ near 0 however much classes overlap.
 //!
-//! **Rate**: $(1 - w)\,(a + 0.1\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
+//! **Rate**: $(1 - w)\,(a + 0.1\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] (1 for predictions of given labels, which half agree with wrong ones) and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
 //! near 0 however much classes overlap, and so is $\phi$; where people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone,
 //! the truth lies between the two. The curve was drawn on development sets. **Interval**: of the readings that the truth may lie between,
 //! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.35\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
@@ -30,7 +30,7 @@
 //! of the label in any way.
 
 use crate::Result;
-use crate::noise_model::NoiseModel;
+use crate::noise_model::{Meaning, NoiseModel};
 use crate::predictions::{Entry, Predictions};
 use serde::Serialize;
 
@@ -110,7 +110,13 @@ impl NoiseEstimate {
         let [careful, confident] = readings;
         let cannot_judge = cannot_judge(model);
         let among_alike = among_alike(model);
-        let alike = ((among_alike - ALIKE[0]) / (ALIKE[1] - ALIKE[0])).clamp(0.0, 1.0);
+        // Models that were taught the labels themselves half agree with them: their careful reading falls short.
+        let measures_uniform = model.meaning() == Meaning::TrueLabels;
+        let alike = if measures_uniform {
+            ((among_alike - ALIKE[0]) / (ALIKE[1] - ALIKE[0])).clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
         let mixed = |uniform: f64, hidden: f64| (1.0 - alike) * uniform + alike * hidden;
         let (rate, interval) = match cannot_judge {
             Some(_) => (0.0, [0.0, 1.0]),

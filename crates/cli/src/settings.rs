@@ -29,6 +29,9 @@ pub struct Choices {
     /// Network (`negscale methods` lists them).
     #[arg(long)]
     pub net: Option<String>,
+    /// How products are taken: f32, bf16, or auto (bf16 where this CPU is fast at it) [default: auto].
+    #[arg(long)]
+    pub precision: Option<String>,
     /// Number of epochs.
     #[arg(long)]
     pub epochs: Option<u32>,
@@ -71,6 +74,7 @@ impl Choices {
             ("--host", "host", &self.host),
             ("--plugin", "plugin", &self.plugin),
             ("--net", "net", &self.net),
+            ("--precision", "precision", &self.precision),
             ("--device", "device", &self.device),
             ("--label-column", "label_column", &self.own.label_column),
             ("--truth-column", "truth_column", &self.own.truth_column),

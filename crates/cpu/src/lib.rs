@@ -1,7 +1,8 @@
 //! One answer, for all crates of the house, to the question: which instructions may this process use?
 //!
-//! The answer is found at run time, so one binary runs everywhere. Setting the variable `NEGSCALE_CPU=portable` makes every
-//! crate use the code that runs on any CPU; tests use it to check that code on machines that would not take it.
+//! The answer is found at run time, so one binary runs everywhere. The variable `NEGSCALE_CPU` sets the most that may be used:
+//! `portable` (code that runs on any CPU), `avx2`, `avx512`, or `auto` (all that the CPU has; the default). Tests use it to check code on
+//! machines that would not take it. What the CPU does not have is never used, whatever the variable says.
 //! Libraries below us, such as the matrix products of the `gemm` crate, decide for themselves, so numbers may differ in their last
 //! bits between CPUs whatever the variable says; [`instructions`] is what to compare.
 
@@ -13,21 +14,59 @@ mod readme {}
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 
-/// The variable that chooses the code path: `portable`, or `auto` (the default).
+/// The variable that chooses the code path: `portable`, `avx2`, `avx512`, or `auto` (the default).
 pub const VARIABLE: &str = "NEGSCALE_CPU";
 
-/// Whether the 256-bit code (AVX2 with fused multiply-add) may be used: the CPU has it and the user has not forbidden it.
+/// Sets of instructions; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Portable,
+    Avx2,
+    Avx512,
+}
+
+/// What was found, and what the user allows.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    level: Level,
+    bf16: bool,
+}
+
 /// Found out once per process.
 #[inline]
-pub fn has_avx2() -> bool {
-    static FOUND: OnceLock<bool> = OnceLock::new();
+fn found() -> Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
     *FOUND.get_or_init(|| {
-        let allowed = allows_more_than_portable(std::env::var_os(VARIABLE).as_deref());
-        allowed.unwrap_or_else(|unknown| {
+        let allowed = most_allowed(std::env::var_os(VARIABLE).as_deref()).unwrap_or_else(|unknown| {
             eprintln!("warning: {unknown}; going on as with auto");
-            true
-        }) && detect()
+            Level::Avx512
+        });
+        limit(detect(), allowed)
     })
+}
+
+/// What is left of what the CPU has.
+fn limit(has: Found, allowed: Level) -> Found {
+    let level = has.level.min(allowed);
+    Found { level, bf16: has.bf16 && level == Level::Avx512 }
+}
+
+/// Whether the 256-bit code (AVX2 with fused multiply-add) may be used: the CPU has it and the user has not forbidden it.
+#[inline]
+pub fn has_avx2() -> bool {
+    found().level >= Level::Avx2
+}
+
+/// Whether the 512-bit code (AVX-512 F, BW, DQ and VL) may be used.
+#[inline]
+pub fn has_avx512() -> bool {
+    found().level >= Level::Avx512
+}
+
+/// Whether dot products of bf16 pairs (AVX-512 BF16) may be used.
+#[inline]
+pub fn has_bf16() -> bool {
+    found().bf16
 }
 
 /// All instructions that have a part in the numbers of this process, for the record: those of our own code, and the widest that
@@ -62,28 +101,42 @@ fn widest() -> &'static str {
 
 /// Name of the code path in use, for reports and benchmarks.
 pub fn name() -> &'static str {
-    if has_avx2() { "avx2+fma" } else { "portable" }
+    match found() {
+        Found { level: Level::Portable, .. } => "portable",
+        Found { level: Level::Avx2, .. } => "avx2+fma",
+        Found { level: Level::Avx512, bf16: false } => "avx512",
+        Found { level: Level::Avx512, bf16: true } => "avx512+bf16",
+    }
 }
 
 /// Reads the value of [`VARIABLE`]. What it does not know is an error to warn of, not to stop for: a misspelt variable must
 /// not end a training run, but must not go unnoticed either.
-fn allows_more_than_portable(value: Option<&OsStr>) -> Result<bool, String> {
+fn most_allowed(value: Option<&OsStr>) -> Result<Level, String> {
     let value = value.map(OsStr::to_string_lossy);
     match value.as_deref().map(str::trim) {
-        Some("portable") => Ok(false),
-        None | Some("" | "auto") => Ok(true),
-        Some(other) => Err(format!("{VARIABLE}={other} is not known (portable, auto)")),
+        Some("portable") => Ok(Level::Portable),
+        Some("avx2") => Ok(Level::Avx2),
+        None | Some("" | "auto" | "avx512") => Ok(Level::Avx512),
+        Some(other) => Err(format!("{VARIABLE}={other} is not known (portable, avx2, avx512, auto)")),
     }
 }
 
-fn detect() -> bool {
+fn detect() -> Found {
     #[cfg(target_arch = "x86_64")]
     {
-        std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+        use std::arch::is_x86_feature_detected as has;
+        let avx2 = has!("avx2") && has!("fma");
+        let avx512 = avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+        let level = match (avx2, avx512) {
+            (_, true) => Level::Avx512,
+            (true, false) => Level::Avx2,
+            (false, false) => Level::Portable,
+        };
+        Found { level, bf16: avx512 && has!("avx512bf16") }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        false
+        Found { level: Level::Portable, bf16: false }
     }
 }
 
@@ -116,21 +169,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_word_portable_forbids_the_wide_code() {
-        for value in [None, Some("auto"), Some("")] {
-            assert_eq!(allows_more_than_portable(value.map(OsStr::new)), Ok(true), "{value:?}");
+    fn the_variable_sets_the_most_that_may_be_used() {
+        for (value, level) in [
+            (None, Level::Avx512),
+            (Some("auto"), Level::Avx512),
+            (Some(""), Level::Avx512),
+            (Some("avx512"), Level::Avx512),
+            (Some("avx2"), Level::Avx2),
+            (Some(" portable "), Level::Portable),
+        ] {
+            assert_eq!(most_allowed(value.map(OsStr::new)), Ok(level), "{value:?}");
         }
-        assert_eq!(allows_more_than_portable(Some(OsStr::new(" portable "))), Ok(false));
+    }
+
+    #[test]
+    fn what_the_cpu_lacks_is_not_used_and_bf16_needs_the_512_bit_code() {
+        let all = Found { level: Level::Avx512, bf16: true };
+        let old = Found { level: Level::Avx2, bf16: false };
+        assert!(limit(all, Level::Avx512).bf16);
+        for allowed in [Level::Portable, Level::Avx2] {
+            let left = limit(all, allowed);
+            assert_eq!((left.level, left.bf16), (allowed, false));
+        }
+        assert_eq!(limit(old, Level::Avx512).level, Level::Avx2);
+    }
+
+    #[test]
+    fn a_wider_set_includes_the_narrower_ones() {
+        assert!(!has_bf16() || has_avx512());
+        assert!(!has_avx512() || has_avx2());
     }
 
     #[test]
     fn a_value_that_is_not_known_or_not_text_is_named() {
-        let warning = allows_more_than_portable(Some(OsStr::new("fast"))).unwrap_err();
-        assert_eq!(warning, "NEGSCALE_CPU=fast is not known (portable, auto)");
+        let warning = most_allowed(Some(OsStr::new("fast"))).unwrap_err();
+        assert_eq!(warning, "NEGSCALE_CPU=fast is not known (portable, avx2, avx512, auto)");
         #[cfg(unix)]
         {
             let odd: &OsStr = std::os::unix::ffi::OsStrExt::from_bytes(b"portable\xff");
-            assert!(allows_more_than_portable(Some(odd)).unwrap_err().contains("portable\u{fffd}"));
+            assert!(most_allowed(Some(odd)).unwrap_err().contains("portable\u{fffd}"));
         }
     }
 

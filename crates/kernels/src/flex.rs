@@ -13,7 +13,7 @@ use crate::norm::{Affine, measure, normalise};
 use crate::ops::Ops;
 use crate::pool::{self, Grid};
 use crate::rows::{contiguous, overwrite, slice, wrap};
-use crate::{Activation, Window, conv, slope, stock};
+use crate::{Activation, Precision, Window, conv, slope, stock};
 
 /// Whether our kernels take these tensors.
 pub(crate) fn ours(tensors: &[&impl TensorMetadata]) -> bool {
@@ -30,23 +30,35 @@ pub(crate) struct Linear {
     /// Whether tensors have two axes instead of four.
     pub dense: bool,
     pub act: Activation,
+    /// Of the products, forward and backward.
+    pub precision: Precision,
 }
 
 impl Linear {
-    pub fn conv(x: &impl TensorMetadata, weight: &impl TensorMetadata, window: Window) -> Self {
+    pub fn conv(
+        x: &impl TensorMetadata,
+        weight: &impl TensorMetadata,
+        window: Window,
+        precision: Precision,
+    ) -> Self {
         let (x, weight) = (x.shape(), weight.shape());
         let window = Window { kernel: [weight[2], weight[3]], ..window };
         let [batch, height, width, inputs] = [x[0], x[1], x[2], x[3]];
         let shape = conv::Shape { batch, height, width, inputs, outputs: weight[0], window };
-        Self { shape, dense: false, act: Activation::None }
+        Self { shape, dense: false, act: Activation::None, precision }
     }
 
-    pub fn dense(x: &impl TensorMetadata, weight: &impl TensorMetadata, act: Activation) -> Self {
+    pub fn dense(
+        x: &impl TensorMetadata,
+        weight: &impl TensorMetadata,
+        act: Activation,
+        precision: Precision,
+    ) -> Self {
         let (x, weight) = (x.shape(), weight.shape());
         let window = Window::square(1, 1, 0);
         let shape =
             conv::Shape { batch: x[0], height: 1, width: 1, inputs: x[1], outputs: weight[0], window };
-        Self { shape, dense: true, act }
+        Self { shape, dense: true, act, precision }
     }
 
     /// Shape of the input and of its gradient.
@@ -77,7 +89,7 @@ impl Linear {
     ) -> FlexTensor {
         let (bias, skip) = (bias.map(contiguous), skip.map(contiguous));
         let (bias, skip) = (bias.as_ref().map(slice), skip.as_ref().map(slice));
-        let out = conv::forward(slice(x), slice(weight), bias, skip, &self.shape);
+        let out = conv::forward(slice(x), slice(weight), bias, skip, &self.shape, self.precision);
         activate(self.wrap_output(out), self.act)
     }
 }
@@ -146,11 +158,16 @@ pub(crate) fn max_pool(x: &FlexTensor, grid: &Grid) -> FlexTensor {
 }
 
 impl Ops for Flex {
-    fn conv(x: FloatTensor<Self>, weight: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
+    fn conv(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        window: Window,
+        precision: Precision,
+    ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight]) {
             return stock::conv::<Self>(x, weight, None, window);
         }
-        Linear::conv(&x, &weight, window).forward(&contiguous(x), &contiguous(weight), None, None)
+        Linear::conv(&x, &weight, window, precision).forward(&contiguous(x), &contiguous(weight), None, None)
     }
 
     fn conv_add(
@@ -158,11 +175,17 @@ impl Ops for Flex {
         weight: FloatTensor<Self>,
         skip: FloatTensor<Self>,
         window: Window,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &skip]) {
             return stock::conv_add::<Self>(x, weight, skip, window);
         }
-        Linear::conv(&x, &weight, window).forward(&contiguous(x), &contiguous(weight), None, Some(skip))
+        Linear::conv(&x, &weight, window, precision).forward(
+            &contiguous(x),
+            &contiguous(weight),
+            None,
+            Some(skip),
+        )
     }
 
     fn conv_bias(
@@ -170,11 +193,17 @@ impl Ops for Flex {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         window: Window,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &bias]) {
             return stock::conv::<Self>(x, weight, Some(bias), window);
         }
-        Linear::conv(&x, &weight, window).forward(&contiguous(x), &contiguous(weight), Some(bias), None)
+        Linear::conv(&x, &weight, window, precision).forward(
+            &contiguous(x),
+            &contiguous(weight),
+            Some(bias),
+            None,
+        )
     }
 
     fn norm(
@@ -261,11 +290,16 @@ impl Ops for Flex {
         max_pool(&contiguous(x), &grid)
     }
 
-    fn dense(x: FloatTensor<Self>, weight: FloatTensor<Self>, act: Activation) -> FloatTensor<Self> {
+    fn dense(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        act: Activation,
+        precision: Precision,
+    ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight]) {
             return stock::dense::<Self>(x, weight, None, act);
         }
-        Linear::dense(&x, &weight, act).forward(&contiguous(x), &contiguous(weight), None, None)
+        Linear::dense(&x, &weight, act, precision).forward(&contiguous(x), &contiguous(weight), None, None)
     }
 
     fn dense_bias(
@@ -273,10 +307,16 @@ impl Ops for Flex {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         act: Activation,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &bias]) {
             return stock::dense::<Self>(x, weight, Some(bias), act);
         }
-        Linear::dense(&x, &weight, act).forward(&contiguous(x), &contiguous(weight), Some(bias), None)
+        Linear::dense(&x, &weight, act, precision).forward(
+            &contiguous(x),
+            &contiguous(weight),
+            Some(bias),
+            None,
+        )
     }
 }

@@ -5,7 +5,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::rows::IN_PLACE;
 use crate::{
-    Activation, Window, activate, avg_pool, conv, dense, max_pool, mean_pool, norm, norm_add, norm_fixed,
+    Activation, Precision, Window, activate, avg_pool, conv, dense, max_pool, mean_pool, norm, norm_add,
+    norm_fixed,
 };
 
 fn tensor<const D: usize>(seed: usize, shape: [usize; D], device: &Device) -> Tensor<D> {
@@ -56,11 +57,11 @@ fn the_number_of_threads_changes_no_bit() {
         let x = tensor(1, [9, 17, 16, 20], &device).require_grad(); // more values than one thread keeps for itself
         let w = tensor(2, [20, 20, 1, 1], &device).require_grad();
         let [scale, shift] = [3, 4].map(|seed| tensor(seed, [20], &device).require_grad());
-        let y = conv(x.clone(), w.clone(), Window::square(1, 1, 0));
+        let y = conv(x.clone(), w.clone(), Window::square(1, 1, 0), Precision::F32);
         let y = norm(y, scale.clone(), shift.clone(), 1e-5, Activation::Relu).out;
         let y = norm_add(y, scale.clone(), shift.clone(), x.clone(), 1e-5, Activation::Leaky(0.1)).out;
         let y = avg_pool(max_pool(y, Window::square(3, 1, 1)), Window::square(3, 1, 1), false);
-        let y = dense(mean_pool(y), tensor(6, [5, 20], &device), None, Activation::Relu);
+        let y = dense(mean_pool(y), tensor(6, [5, 20], &device), None, Activation::Relu, Precision::F32);
         let mut bits: Vec<u32> = read(y.clone());
         let grads = (y.clone() * y).sum().backward();
         bits.extend(read(x.grad(&grads).unwrap()));

@@ -59,26 +59,54 @@ pub enum Activation {
     Leaky(f32),
 }
 
+/// How products of convolutions and dense layers are taken, forward and backward. Sums, parameters and everything else are
+/// `f32` either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Precision {
+    /// Factors as they are.
+    #[default]
+    F32,
+    /// Factors rounded to bf16 (8 bits of mantissa, to nearest, ties to even).
+    Bf16,
+}
+
+/// The precision with which this CPU is fastest: bf16 where it has instructions for it, f32 elsewhere.
+pub fn fast_precision() -> Precision {
+    if negscale_cpu::has_bf16() { Precision::Bf16 } else { Precision::F32 }
+}
+
 /// Convolution without bias.
-pub fn conv(x: Tensor<4>, weight: Tensor<4>, window: Window) -> Tensor<4> {
+pub fn conv(x: Tensor<4>, weight: Tensor<4>, window: Window, precision: Precision) -> Tensor<4> {
     check_conv("conv", &x, &weight, window);
-    Tensor::from_dispatch(Dispatch::conv(x.into_dispatch(), weight.into_dispatch(), window))
+    Tensor::from_dispatch(Dispatch::conv(x.into_dispatch(), weight.into_dispatch(), window, precision))
 }
 
 /// Convolution, then a sum with `skip`, which has the shape of the result.
-pub fn conv_add(x: Tensor<4>, weight: Tensor<4>, skip: Tensor<4>, window: Window) -> Tensor<4> {
+pub fn conv_add(
+    x: Tensor<4>,
+    weight: Tensor<4>,
+    skip: Tensor<4>,
+    window: Window,
+    precision: Precision,
+) -> Tensor<4> {
     let out = check_conv("conv_add", &x, &weight, window);
     assert!(skip.dims() == out, "conv_add: skip has shape {:?}, but the result has {out:?}", skip.dims());
     let (x, weight, skip) = (x.into_dispatch(), weight.into_dispatch(), skip.into_dispatch());
-    Tensor::from_dispatch(Dispatch::conv_add(x, weight, skip, window))
+    Tensor::from_dispatch(Dispatch::conv_add(x, weight, skip, window, precision))
 }
 
 /// Convolution with a bias per output channel.
-pub fn conv_bias(x: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>, window: Window) -> Tensor<4> {
+pub fn conv_bias(
+    x: Tensor<4>,
+    weight: Tensor<4>,
+    bias: Tensor<1>,
+    window: Window,
+    precision: Precision,
+) -> Tensor<4> {
     let [_, _, _, channels] = check_conv("conv_bias", &x, &weight, window);
     check_vectors("conv_bias", channels, [("bias", &bias)]);
     let (x, weight, bias) = (x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch());
-    Tensor::from_dispatch(Dispatch::conv_bias(x, weight, bias, window))
+    Tensor::from_dispatch(Dispatch::conv_bias(x, weight, bias, window, precision))
 }
 
 /// What batch norm found in a training batch.
@@ -187,7 +215,13 @@ pub fn max_pool(x: Tensor<4>, window: Window) -> Tensor<4> {
 }
 
 /// Dense layer: `activation(x weight^T + bias)` with `weight` of shape `[out, in]`.
-pub fn dense(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, act: Activation) -> Tensor<2> {
+pub fn dense(
+    x: Tensor<2>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    act: Activation,
+    precision: Precision,
+) -> Tensor<2> {
     let ([_, inputs], [outputs, expected]) = (x.dims(), weight.dims());
     assert!(
         inputs == expected,
@@ -201,8 +235,8 @@ pub fn dense(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, act: Acti
     }
     let (x, weight) = (x.into_dispatch(), weight.into_dispatch());
     Tensor::from_dispatch(match bias {
-        None => Dispatch::dense(x, weight, act),
-        Some(bias) => Dispatch::dense_bias(x, weight, bias.into_dispatch(), act),
+        None => Dispatch::dense(x, weight, act, precision),
+        Some(bias) => Dispatch::dense_bias(x, weight, bias.into_dispatch(), act, precision),
     })
 }
 

@@ -5,11 +5,16 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, backend_extension};
 
-use crate::{Activation, Window, stock};
+use crate::{Activation, Precision, Window, stock};
 
 #[backend_extension(Flex, Autodiff, Cube: cfg(feature = "gpu"))]
 pub(crate) trait Ops: Backend {
-    fn conv(x: FloatTensor<Self>, weight: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
+    fn conv(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        window: Window,
+        _precision: Precision,
+    ) -> FloatTensor<Self> {
         stock::conv::<Self>(x, weight, None, window)
     }
 
@@ -18,6 +23,7 @@ pub(crate) trait Ops: Backend {
         weight: FloatTensor<Self>,
         skip: FloatTensor<Self>,
         window: Window,
+        _precision: Precision,
     ) -> FloatTensor<Self> {
         stock::conv_add::<Self>(x, weight, skip, window)
     }
@@ -27,6 +33,7 @@ pub(crate) trait Ops: Backend {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         window: Window,
+        _precision: Precision,
     ) -> FloatTensor<Self> {
         stock::conv::<Self>(x, weight, Some(bias), window)
     }
@@ -93,7 +100,12 @@ pub(crate) trait Ops: Backend {
         stock::max_pool::<Self>(x, window)
     }
 
-    fn dense(x: FloatTensor<Self>, weight: FloatTensor<Self>, act: Activation) -> FloatTensor<Self> {
+    fn dense(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        act: Activation,
+        _precision: Precision,
+    ) -> FloatTensor<Self> {
         stock::dense::<Self>(x, weight, None, act)
     }
 
@@ -102,6 +114,7 @@ pub(crate) trait Ops: Backend {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         act: Activation,
+        _precision: Precision,
     ) -> FloatTensor<Self> {
         stock::dense::<Self>(x, weight, Some(bias), act)
     }

@@ -5,8 +5,8 @@ mod numbers;
 
 use burn::tensor::{DType, Tensor};
 use negscale_kernels::{
-    Activation, Window, activate, avg_pool, conv, conv_add, conv_bias, dense, max_pool, mean_pool, norm,
-    norm_add, norm_fixed,
+    Activation, Precision, Window, activate, avg_pool, conv, conv_add, conv_bias, dense, max_pool, mean_pool,
+    norm, norm_add, norm_fixed,
 };
 use numbers::{Case, agree};
 
@@ -36,14 +36,15 @@ fn convolutions_agree_with_stock_burn_for_all_windows() {
                 let ws = [outputs, inputs, kh, kw];
                 let name = format!("{window:?} {xs:?} {ws:?}");
                 agree(&name, &Case::new(&[x, w]), |t| {
-                    conv(image(&t[0], xs), image(&t[1], ws), window).reshape([-1])
+                    conv(image(&t[0], xs), image(&t[1], ws), window, Precision::F32).reshape([-1])
                 });
                 agree(&name, &Case::new(&[x, w, outputs]), |t| {
-                    conv_bias(image(&t[0], xs), image(&t[1], ws), t[2].clone(), window).reshape([-1])
+                    conv_bias(image(&t[0], xs), image(&t[1], ws), t[2].clone(), window, Precision::F32)
+                        .reshape([-1])
                 });
                 agree(&name, &Case::new(&[x, w, y]), |t| {
                     let skip = image(&t[2], [batch, oh, ow, outputs]);
-                    conv_add(image(&t[0], xs), image(&t[1], ws), skip, window).reshape([-1])
+                    conv_add(image(&t[0], xs), image(&t[1], ws), skip, window, Precision::F32).reshape([-1])
                 });
             }
         }
@@ -115,11 +116,12 @@ fn dense_layers_and_activations_agree_with_stock_burn() {
             let name = format!("{b} {i} {o} {act:?}");
             let bare = Case::new(&[b * i, o * i]);
             agree(&name, &bare, |t| {
-                dense(t[0].clone().reshape([b, i]), t[1].clone().reshape([o, i]), None, act).reshape([-1])
+                dense(t[0].clone().reshape([b, i]), t[1].clone().reshape([o, i]), None, act, Precision::F32)
+                    .reshape([-1])
             });
             agree(&name, &Case::new(&[b * i, o * i, o]), |t| {
                 let (x, weight) = (t[0].clone().reshape([b, i]), t[1].clone().reshape([o, i]));
-                dense(x, weight, Some(t[2].clone()), act).reshape([-1])
+                dense(x, weight, Some(t[2].clone()), act, Precision::F32).reshape([-1])
             });
             agree(&name, &bare, |t| activate(t[0].clone() * t[0].clone() - 0.1, act));
         }
@@ -134,7 +136,7 @@ fn tensors_that_are_not_contiguous_are_taken_as_they_are() {
     let view = |t: &Tensor<1>| image(t, shape).permute([0, 2, 3, 1]).slice([0..3, 1..5, 0..5, 1..4]);
     agree("conv", &Case::new(&[n, 5 * 9 * 3]), |t| {
         let weight = image(&t[1], [3, 3, 3, 5]).permute([3, 0, 1, 2]);
-        conv(view(&t[0]), weight, window).reshape([-1])
+        conv(view(&t[0]), weight, window, Precision::F32).reshape([-1])
     });
     agree("norm", &Case::new(&[n, 6, 6, n]), |t| {
         let (scale, shift) = (t[1].clone().slice(1..4), t[2].clone().flip([0]).slice(2..5));
@@ -145,7 +147,8 @@ fn tensors_that_are_not_contiguous_are_taken_as_they_are() {
     agree("activation", &Case::new(&[n]), |t| activate(view(&t[0]), Activation::Relu).reshape([-1]));
     agree("dense", &Case::new(&[n, 6 * 4]), |t| {
         let x = t[0].clone().reshape([6, 60]).transpose();
-        dense(x, t[1].clone().reshape([6, 4]).transpose(), None, Activation::Relu).reshape([-1])
+        dense(x, t[1].clone().reshape([6, 4]).transpose(), None, Activation::Relu, Precision::F32)
+            .reshape([-1])
     });
 }
 
@@ -156,14 +159,15 @@ fn gradients_come_for_every_mixture_of_tracked_and_untracked_inputs() {
     for mask in 0..16u32 {
         let track = |case: Case| case.tracking(mask);
         agree("conv_add", &track(Case::new(&[150, 108, 72])), |t| {
-            conv_add(image(&t[0], xs), image(&t[1], ws), image(&t[2], ys), window).reshape([-1])
+            conv_add(image(&t[0], xs), image(&t[1], ws), image(&t[2], ys), window, Precision::F32)
+                .reshape([-1])
         });
         agree("conv_bias", &track(Case::new(&[150, 108, 4])), |t| {
-            conv_bias(image(&t[0], xs), image(&t[1], ws), t[2].clone(), window).reshape([-1])
+            conv_bias(image(&t[0], xs), image(&t[1], ws), t[2].clone(), window, Precision::F32).reshape([-1])
         });
         agree("dense", &track(Case::new(&[150, 108, 36])), |t| {
             let (x, weight) = (t[0].clone().reshape([50, 3]), t[1].clone().reshape([36, 3]));
-            dense(x, weight, Some(t[2].clone()), Activation::Relu).reshape([-1])
+            dense(x, weight, Some(t[2].clone()), Activation::Relu, Precision::F32).reshape([-1])
         });
         for act in ACTS {
             agree("norm_add", &track(Case::new(&[150, 3, 3, 150])), |t| {

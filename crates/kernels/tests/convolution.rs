@@ -1,8 +1,8 @@
 //! The convolution kernels against the naive sum in f64, over all shapes that could trip them.
 #![allow(clippy::unwrap_used)]
 
-use negscale_kernels::Window;
 use negscale_kernels::conv::{self, Shape};
+use negscale_kernels::{Precision, Window};
 use std::collections::BTreeSet;
 
 /// Numbers between -0.5 and 0.5, the same for every run.
@@ -72,14 +72,14 @@ fn worst_gap(shape: &Shape) -> f64 {
         add(&mut dw[at_w], &mut dw2[at_w], dy[at_y], x[at_x]);
     });
     let root = |squares: &[f64]| squares.iter().map(|s| s.sqrt()).collect::<Vec<_>>();
-    let plain = gap(&conv::forward(&x, &weight, None, None, shape), &y, &root(&y2));
-    let data = gap(&conv::data_gradient(&dy, &weight, shape), &dx, &root(&dx2));
-    let weights = gap(&conv::weight_gradient(&x, &dy, shape), &dw, &root(&dw2));
+    let plain = gap(&conv::forward(&x, &weight, None, None, shape, Precision::F32), &y, &root(&y2));
+    let data = gap(&conv::data_gradient(&dy, &weight, shape, Precision::F32), &dx, &root(&dx2));
+    let weights = gap(&conv::weight_gradient(&x, &dy, shape, Precision::F32), &dw, &root(&dw2));
     for (i, y) in y.iter_mut().enumerate() {
         *y += f64::from(bias[i % shape.outputs]) + f64::from(skip[i]);
     }
     let scale: Vec<f64> = root(&y2).iter().map(|s| s + 1.0).collect();
-    let full = gap(&conv::forward(&x, &weight, Some(&bias), Some(&skip), shape), &y, &scale);
+    let full = gap(&conv::forward(&x, &weight, Some(&bias), Some(&skip), shape, Precision::F32), &y, &scale);
     plain.max(data).max(weights).max(full)
 }
 
@@ -155,9 +155,9 @@ fn the_number_of_threads_does_not_change_a_bit() {
         let dy = numbers(shape.batch * oh * ow * shape.outputs, 3);
         pool.install(|| {
             let results = [
-                conv::forward(&x, &weight, None, None, shape),
-                conv::data_gradient(&dy, &weight, shape),
-                conv::weight_gradient(&x, &dy, shape),
+                conv::forward(&x, &weight, None, None, shape, Precision::F32),
+                conv::data_gradient(&dy, &weight, shape, Precision::F32),
+                conv::weight_gradient(&x, &dy, shape, Precision::F32),
             ];
             results.concat().iter().map(|v| v.to_bits()).collect::<Vec<_>>()
         })
@@ -182,9 +182,9 @@ fn large_shapes_equal_the_naive_sum() {
 fn empty_batches_give_empty_results_and_no_weight_gradient() {
     let window = Window::square(3, 1, 1);
     let shape = Shape { batch: 0, height: 4, width: 4, inputs: 2, outputs: 3, window };
-    assert!(conv::forward(&[], &[0.0; 54], None, None, &shape).is_empty());
-    assert!(conv::data_gradient(&[], &[0.0; 54], &shape).is_empty());
-    assert_eq!(conv::weight_gradient(&[], &[], &shape), vec![0.0; 54]);
+    assert!(conv::forward(&[], &[0.0; 54], None, None, &shape, Precision::F32).is_empty());
+    assert!(conv::data_gradient(&[], &[0.0; 54], &shape, Precision::F32).is_empty());
+    assert_eq!(conv::weight_gradient(&[], &[], &shape, Precision::F32), vec![0.0; 54]);
 }
 
 #[test]
@@ -192,5 +192,5 @@ fn empty_batches_give_empty_results_and_no_weight_gradient() {
 fn a_slice_of_the_wrong_length_is_refused() {
     let window = Window::square(3, 1, 1);
     let shape = Shape { batch: 1, height: 4, width: 4, inputs: 2, outputs: 3, window };
-    conv::forward(&[0.0; 32], &[0.0; 53], None, None, &shape);
+    conv::forward(&[0.0; 32], &[0.0; 53], None, None, &shape, Precision::F32);
 }

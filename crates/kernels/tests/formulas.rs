@@ -5,7 +5,8 @@ mod numbers;
 
 use burn::tensor::{DType, Device, Tensor, TensorData, activation};
 use negscale_kernels::{
-    Activation, Window, avg_pool, conv, conv_bias, dense, max_pool, mean_pool, norm, norm_add, norm_fixed,
+    Activation, Precision, Window, avg_pool, conv, conv_bias, dense, max_pool, mean_pool, norm, norm_add,
+    norm_fixed,
 };
 use numbers::{Case, distance, draw, read};
 
@@ -35,7 +36,7 @@ fn a_convolution_is_the_sum_over_its_window() {
             }
             let found = case.run(DType::F32, &|t| {
                 let (x, w) = (t[0].clone().reshape([b, h, w, i]), t[1].clone().reshape([o, i, k, k]));
-                conv_bias(x, w, t[2].clone(), Window::square(k, s, p)).reshape([-1])
+                conv_bias(x, w, t[2].clone(), Window::square(k, s, p), Precision::F32).reshape([-1])
             });
             assert!(distance(&found[0], &expected) < 1e-5);
         }
@@ -97,7 +98,8 @@ fn gradients_in_f64_are_the_central_differences() {
         Box::new(move |t| avg_pool(t[0].clone().reshape(s), Window::square(3, 2, 1), false).reshape([-1])),
         Box::new(move |t| max_pool(t[0].clone().reshape(s), Window::square(2, 1, 1)).reshape([-1])),
         Box::new(move |t| {
-            dense(t[0].clone().reshape([18, 2]), t[3].clone().reshape([18, 2]), None, act).reshape([-1])
+            dense(t[0].clone().reshape([18, 2]), t[3].clone().reshape([18, 2]), None, act, Precision::F32)
+                .reshape([-1])
         }),
     ];
     let sizes = [36, 2, 2, 36];
@@ -143,9 +145,9 @@ fn twenty_training_steps_go_as_with_stock_burn() {
             let tracked = weights.clone().map(|w| w.detach().require_grad());
             let [w, scale, shift, head] = tracked.clone();
             let y = if ours {
-                let y = conv(x.clone(), w.reshape([8, 3, 3, 3]), Window::square(3, 2, 1));
+                let y = conv(x.clone(), w.reshape([8, 3, 3, 3]), Window::square(3, 2, 1), Precision::F32);
                 let y = mean_pool(norm(y, scale, shift, 1e-5, Activation::Relu).out);
-                dense(y, head.reshape([5, 8]), None, Activation::None)
+                dense(y, head.reshape([5, 8]), None, Activation::None, Precision::F32)
             } else {
                 let options = burn::tensor::ops::ConvOptions::new([2, 2], [1, 1], [1, 1], 1);
                 let x = x.clone().permute([0, 3, 1, 2]);

@@ -1,8 +1,8 @@
 //! The convolution kernels where a shape, a leftover or a mistake of the caller could make them read or write the wrong place.
 #![allow(clippy::unwrap_used)]
 
-use negscale_kernels::Window;
 use negscale_kernels::conv::{self, Shape};
+use negscale_kernels::{Precision, Window};
 use std::panic::catch_unwind;
 
 fn shape(batch: usize, [height, width]: [usize; 2], [inputs, outputs]: [usize; 2], window: Window) -> Shape {
@@ -51,25 +51,37 @@ fn naive(shape: &Shape, x: &[f32], weight: &[f32], dy: &[f32], bias: &[f32]) -> 
     [y, dx, dw]
 }
 
-/// Compares with the naive sum: bit for bit, or (3x3 windows of stride 1, whose transforms round) closely.
+/// Compares with the naive sum, in both precisions (the numbers are exact in both): bit for bit, or (3x3 windows of stride 1, whose
+/// transforms round) closely.
 fn check(shape: &Shape) {
     let [x_len, weight_len, y_len] = lengths(shape);
     let (x, weight, dy) = (whole(x_len, 1), whole(weight_len, 2), whole(y_len, 3));
     let bias = whole(shape.outputs, 4);
     let expected = naive(shape, &x, &weight, &dy, &bias);
-    let found = [
-        conv::forward(&x, &weight, Some(&bias), Some(&dy), shape),
-        conv::data_gradient(&dy, &weight, shape),
-        conv::weight_gradient(&x, &dy, shape),
-    ];
     let rounds = shape.window.kernel == [3, 3] && shape.window.stride == [1, 1];
-    for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        assert_eq!(found.len(), expected.len(), "{shape:?}: {what}");
-        let allowed = if rounds { 1e-2 } else { 0.0 };
-        for (at, (a, b)) in found.iter().zip(expected).enumerate() {
-            // Written so that not-a-number fails.
-            let fits = (a - b).abs() <= allowed;
-            assert!(fits, "{shape:?}: result {what} (forward, data, weight) has {a} for {b} at {at}");
+    for precision in [Precision::F32, Precision::Bf16] {
+        let found = [
+            conv::forward(&x, &weight, Some(&bias), Some(&dy), shape, precision),
+            conv::data_gradient(&dy, &weight, shape, precision),
+            conv::weight_gradient(&x, &dy, shape, precision),
+        ];
+        for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found.len(), expected.len(), "{shape:?}: {what}");
+            let most = shape.inputs.max(shape.outputs).max(shape.batch * shape.height * shape.width);
+            let allowed = match (rounds, precision) {
+                (false, _) => 0.0,
+                (true, Precision::F32) => 1e-2,
+                // The numbers repeat, so their errors add up instead of cancelling.
+                (true, Precision::Bf16) => 0.01 * (9 * most) as f32,
+            };
+            for (at, (a, b)) in found.iter().zip(expected).enumerate() {
+                // Written so that not-a-number fails.
+                let fits = (a - b).abs() <= allowed;
+                assert!(
+                    fits,
+                    "{shape:?}, {precision:?}: result {what} (forward, data, weight) has {a} for {b} at {at}"
+                );
+            }
         }
     }
 }
@@ -96,9 +108,11 @@ fn what_an_earlier_convolution_left_in_its_buffers_reaches_no_later_result() {
     for poison in [f32::NAN, f32::INFINITY] {
         for dirty in shapes() {
             let [x, weight, y] = lengths(&dirty).map(|length| vec![poison; length]);
-            conv::forward(&x, &weight, None, Some(&y), &dirty);
-            conv::data_gradient(&y, &weight, &dirty);
-            conv::weight_gradient(&x, &y, &dirty);
+            for precision in [Precision::F32, Precision::Bf16] {
+                conv::forward(&x, &weight, None, Some(&y), &dirty, precision);
+                conv::data_gradient(&y, &weight, &dirty, precision);
+                conv::weight_gradient(&x, &y, &dirty, precision);
+            }
             shapes().iter().filter(|clean| **clean != dirty).step_by(3).for_each(check);
         }
     }
@@ -156,11 +170,18 @@ fn sizes_whose_product_wraps_are_refused() {
         for length in [0, 2, 4] {
             let (numbers, weight) = (vec![0.0; length], vec![0.0; shape.inputs * shape.outputs]);
             assert!(
-                catch_unwind(|| conv::forward(&numbers, &weight, None, None, &shape)).is_err(),
+                catch_unwind(|| conv::forward(&numbers, &weight, None, None, &shape, Precision::F32))
+                    .is_err(),
                 "{shape:?}"
             );
-            assert!(catch_unwind(|| conv::data_gradient(&numbers, &weight, &shape)).is_err(), "{shape:?}");
-            assert!(catch_unwind(|| conv::weight_gradient(&numbers, &numbers, &shape)).is_err(), "{shape:?}");
+            assert!(
+                catch_unwind(|| conv::data_gradient(&numbers, &weight, &shape, Precision::F32)).is_err(),
+                "{shape:?}"
+            );
+            assert!(
+                catch_unwind(|| conv::weight_gradient(&numbers, &numbers, &shape, Precision::F32)).is_err(),
+                "{shape:?}"
+            );
         }
     }
 }
@@ -168,7 +189,7 @@ fn sizes_whose_product_wraps_are_refused() {
 #[test]
 fn a_panic_leaves_the_kernels_usable() {
     let bad = shape(2, [4, 4], [3, 5], Window::square(3, 0, 1));
-    assert!(catch_unwind(|| conv::forward(&[], &[], None, None, &bad)).is_err());
+    assert!(catch_unwind(|| conv::forward(&[], &[], None, None, &bad, Precision::F32)).is_err());
     check(&shapes()[0]);
 }
 

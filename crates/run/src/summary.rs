@@ -7,6 +7,7 @@ use anyhow::Context;
 use negscale::PairCoverage;
 use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate, Predictions};
 use negscale_methods::trainer::Estimated;
+use negscale_nets::precision_name;
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{TestAccuracy, mark_true_labels};
@@ -19,6 +20,8 @@ pub struct Summary {
     pub plugin: String,
     /// Instructions that made the numbers.
     pub instructions: Option<String>,
+    /// How products were taken.
+    pub precision: &'static str,
     /// Accuracies on the test set.
     pub test: TestAccuracy,
     /// The last epoch.
@@ -92,6 +95,7 @@ pub(crate) fn summarise(
         name: mark_true_labels(&name(recipe, coverage), trained.trainer.true_labels() as u64),
         plugin: acting(recipe, coverage),
         instructions: instructions::of(&folder.file("settings.toml"))?,
+        precision: precision_name(recipe.train.precision),
         true_labels: trained.trainer.true_labels(),
         test: TestAccuracy::of(&trained.records),
         last: trained.records.last().cloned().context("no epoch was recorded: nothing was trained")?,
@@ -130,6 +134,7 @@ impl Summary {
             "method": self.name,
             "plugin": self.plugin,
             "instructions": self.instructions,
+            "precision": self.precision,
             "test_last": self.test.last.map(|t| t.1),
             "test_last10": self.test.last_10.map(|t| t.1),
             "test_best_by_validation": self.test.best_by_validation.map(|t| t.1),

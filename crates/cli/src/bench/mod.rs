@@ -8,6 +8,7 @@ mod plugin;
 mod step;
 
 use clap::Subcommand;
+use negscale_nets::{PRECISIONS, Precision, fast_precision, precision_named};
 
 /// Measure speed on this machine.
 #[derive(Subcommand)]
@@ -18,6 +19,14 @@ pub enum Bench {
     Step(step::Arguments),
     Host(host::Arguments),
     Analyse(analyse::Arguments),
+}
+
+/// The precision that a word asks for.
+fn read_precision(word: &str) -> anyhow::Result<Precision> {
+    let found = if word == "auto" { Some(fast_precision()) } else { precision_named(word) };
+    found.ok_or_else(|| {
+        anyhow::anyhow!("--precision {word} is not known: give auto, {}", PRECISIONS.join(" or "))
+    })
 }
 
 /// Runs one benchmark.

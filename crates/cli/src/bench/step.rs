@@ -5,7 +5,7 @@ use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use clap::ValueEnum;
 use negscale_nets::optim::{Optimiser, Sgd};
-use negscale_nets::{Input, NetSpec, Network, Pass, Samples};
+use negscale_nets::{Input, NetSpec, Network, Pass, Precision, Samples, precision_name};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,10 +25,13 @@ pub struct Arguments {
     /// What to measure [default: both].
     #[arg(long)]
     mode: Option<Mode>,
+    /// How products are taken: f32, bf16, or auto (bf16 where this CPU is fast at it).
+    #[arg(long, default_value = "auto")]
+    precision: String,
     /// Least number of counted steps; a measurement takes at least two seconds.
     #[arg(long, default_value_t = 10)]
     steps: usize,
-    /// Print one JSON object per line: net, batch, mode, ms, mib, steps, cpu, threads.
+    /// Print one JSON object per line: net, batch, mode, precision, ms, mib, steps, cpu, threads.
     #[arg(long)]
     json: bool,
 }
@@ -63,13 +66,14 @@ const CASES: [(&str, usize); 5] = [
 
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { net, batch, mode, steps, json } = arguments;
+    let Arguments { net, batch, mode, precision, steps, json } = arguments;
+    let precision = super::read_precision(&precision)?;
     if steps == 0 || batch == Some(0) {
         bail!("--steps and --batch must be at least 1");
     }
     if let (Some(net), Some(batch), Some(mode)) = (&net, batch, mode) {
         // Inside the pool, as a trainer works: then a parallel step wakes the other threads only.
-        let line = rayon::scope(|_| measure(net, batch, mode, steps))?;
+        let line = rayon::scope(|_| measure(net, batch, mode, precision, steps))?;
         if json {
             say!("{line}");
             return Ok(());
@@ -88,7 +92,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let modes = mode.map_or(vec![Mode::Train, Mode::Forward], |mode| vec![mode]);
     let cases = cases.iter().flat_map(|case| modes.iter().map(move |mode| (case.0, case.1, *mode)));
     for (index, (net, batch, mode)) in cases.enumerate() {
-        let line = measure_apart(net, batch, mode, steps)?;
+        let line = measure_apart(net, batch, mode, precision, steps)?;
         if json {
             say!("{line}");
         } else {
@@ -100,7 +104,8 @@ pub fn run(arguments: Arguments) -> Result<()> {
 
 fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
     if with_head {
-        say!("{} threads, {}, medians of {} steps or more", line["threads"], line["cpu"], line["steps"]);
+        let (precision, steps) = (&line["precision"], &line["steps"]);
+        say!("{} threads, {}, {precision}, medians of {steps} steps or more", line["threads"], line["cpu"]);
         say!("{:<22} {:>6} {:>8} {:>10} {:>10}", "net", "batch", "mode", "ms", "peak MiB");
     }
     let text = |key: &str| line[key].as_str().with_context(|| format!("the result has no `{key}`"));
@@ -111,11 +116,18 @@ fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
 }
 
 /// A case in a process of its own, whose peak of memory is then the case's.
-fn measure_apart(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_json::Value> {
+fn measure_apart(
+    net: &str,
+    batch: usize,
+    mode: Mode,
+    precision: Precision,
+    steps: usize,
+) -> Result<serde_json::Value> {
     let program =
         std::env::current_exe().context("cannot find this program's own executable, which runs each case")?;
     let mut command = Command::new(program);
     command.args(["bench", "step", "--json", "--net", net, "--mode", mode.name()]);
+    command.args(["--precision", precision_name(precision)]);
     command.args(["--batch", &batch.to_string(), "--steps", &steps.to_string()]);
     let done = command.stderr(Stdio::inherit()).output().context("cannot start a process for the case")?;
     if !done.status.success() {
@@ -124,14 +136,21 @@ fn measure_apart(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<se
     serde_json::from_slice(&done.stdout).context("the process of a case did not print its result")
 }
 
-fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_json::Value> {
+fn measure(
+    net: &str,
+    batch: usize,
+    mode: Mode,
+    precision: Precision,
+    steps: usize,
+) -> Result<serde_json::Value> {
     let input = match net {
         "mlp" => Input::Features(512),
         "cnn-small" => Input::Image { channels: 1, height: 28, width: 28 },
         _ => Input::Image { channels: 3, height: 32, width: 32 },
     };
     let device = if mode == Mode::Train { Device::flex().autodiff() } else { Device::flex() };
-    let mut network = Network::build(&NetSpec::new(net, input, CLASSES), &device)?;
+    let network = Network::build(&NetSpec::new(net, input, CLASSES), &device)?;
+    let mut network = network.with_precision(precision);
     let samples = make_samples(input, batch, &device);
     let labels: Vec<i64> = (0..batch).map(|row| (row * 7 % CLASSES) as i64).collect();
     let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [batch, 1]), &device);
@@ -164,7 +183,7 @@ fn measure(net: &str, batch: usize, mode: Mode, steps: usize) -> Result<serde_js
         eprintln!("note: no peak memory: it is read from /proc/self/status, which this system does not have");
     }
     Ok(serde_json::json!({
-        "net": net, "batch": batch, "mode": mode.name(), "ms": ms, "mib": mib, "steps": times.len(),
+        "net": net, "batch": batch, "mode": mode.name(), "precision": precision_name(precision), "ms": ms, "mib": mib, "steps": times.len(),
         "cpu": negscale_cpu::name(), "threads": rayon::current_num_threads(),
     }))
 }

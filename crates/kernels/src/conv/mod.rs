@@ -4,13 +4,14 @@
 //! (3x3 windows of stride 1 with enough channels; a quarter of the multiplications). Sums over pixels and channels are taken in
 //! an order that the shape fixes, so the number of threads does not change a bit of any result.
 
+mod bf16;
 mod gather;
 mod point;
 mod tile;
 mod weight;
 mod winograd;
 
-use crate::Window;
+use crate::{Precision, Window};
 use rayon::prelude::*;
 
 /// No copy that a kernel makes is larger than what it copies by more than this factor (a tile has 96 numbers).
@@ -97,6 +98,7 @@ pub fn forward(
     bias: Option<&[f32]>,
     skip: Option<&[f32]>,
     shape: &Shape,
+    precision: Precision,
 ) -> Vec<f32> {
     let out = shape.checked_out();
     check("x", x, shape.x_len(), shape);
@@ -105,6 +107,9 @@ pub fn forward(
     skip.inspect(|skip| check("skip", skip, shape.y_len(), shape));
     if shape.y_len() == 0 {
         return Vec::new();
+    }
+    if precision == Precision::Bf16 {
+        return bf16::forward(x, weight, bias, skip, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::forward(x, weight, bias, skip, shape, out);
@@ -116,7 +121,7 @@ pub fn forward(
 ///
 /// # Panics
 /// If a slice has not the length that `shape` says, or `shape` has no output or more numbers than memory can hold.
-pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
+pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, precision: Precision) -> Vec<f32> {
     let out = shape.checked_out();
     check("dy", dy, shape.y_len(), shape);
     check("weight", weight, shape.weight_len(), shape);
@@ -125,6 +130,9 @@ pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
     }
     if dy.is_empty() {
         return vec![0.0; shape.x_len()];
+    }
+    if precision == Precision::Bf16 {
+        return bf16::data_gradient(dy, weight, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::data_gradient(dy, weight, shape, out);
@@ -136,12 +144,15 @@ pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape) -> Vec<f32> {
 ///
 /// # Panics
 /// If a slice has not the length that `shape` says, or `shape` has no output or more numbers than memory can hold.
-pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
+pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape, precision: Precision) -> Vec<f32> {
     let out = shape.checked_out();
     check("x", x, shape.x_len(), shape);
     check("dy", dy, shape.y_len(), shape);
     if shape.x_len() == 0 || shape.y_len() == 0 {
         return vec![0.0; shape.weight_len()];
+    }
+    if precision == Precision::Bf16 {
+        return bf16::weight_gradient(x, dy, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::weight_gradient(x, dy, shape, out);

@@ -49,12 +49,12 @@ fn differentiate_linear(
             .0
         }
     };
-    let weight_gradient = x
-        .filter(|_| wants[1])
-        .map(|x| linear.wrap_weight(conv::weight_gradient(slice(&x), slice(&dy), &linear.shape)));
-    let data_gradient = weight
-        .filter(|_| wants[0])
-        .map(|weight| linear.wrap_input(conv::data_gradient(slice(&dy), slice(&weight), &linear.shape)));
+    let weight_gradient = x.filter(|_| wants[1]).map(|x| {
+        linear.wrap_weight(conv::weight_gradient(slice(&x), slice(&dy), &linear.shape, linear.precision))
+    });
+    let data_gradient = weight.filter(|_| wants[0]).map(|weight| {
+        linear.wrap_input(conv::data_gradient(slice(&dy), slice(&weight), &linear.shape, linear.precision))
+    });
     (data_gradient, weight_gradient, dy)
 }
 

@@ -21,7 +21,7 @@ use pooling::{Activate, Pool, PoolState};
 use crate::flex::{self, Linear, ours};
 use crate::ops::Ops;
 use crate::rows::contiguous;
-use crate::{Activation, Window, stock};
+use crate::{Activation, Precision, Window, stock};
 
 /// A tensor that may be tracked.
 type Variable = FloatTensor<Autodiff<Flex>>;
@@ -47,12 +47,17 @@ where
 }
 
 impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
-    fn conv(x: FloatTensor<Self>, weight: FloatTensor<Self>, window: Window) -> FloatTensor<Self> {
+    fn conv(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        window: Window,
+        precision: Precision,
+    ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight]) {
             return stock::conv::<Self>(x, weight, None, window);
         }
         let parents = [x.node(), weight.node()];
-        let linear = Linear::conv(&x, &weight, window);
+        let linear = Linear::conv(&x, &weight, window, precision);
         record::<C, _, 2>(Plain, parents, run_linear(linear, [x, weight], None, None))
     }
 
@@ -61,13 +66,14 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         weight: FloatTensor<Self>,
         skip: FloatTensor<Self>,
         window: Window,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &skip]) {
             return stock::conv_add::<Self>(x, weight, skip, window);
         }
         let (skip, node) = skip.into_parts();
         let parents = [x.node(), weight.node(), node];
-        let linear = Linear::conv(&x, &weight, window);
+        let linear = Linear::conv(&x, &weight, window, precision);
         record::<C, _, 3>(Summed, parents, run_linear(linear, [x, weight], None, Some(skip)))
     }
 
@@ -76,13 +82,14 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         window: Window,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &bias]) {
             return stock::conv::<Self>(x, weight, Some(bias), window);
         }
         let (bias, node) = bias.into_parts();
         let parents = [x.node(), weight.node(), node];
-        let linear = Linear::conv(&x, &weight, window);
+        let linear = Linear::conv(&x, &weight, window, precision);
         record::<C, _, 3>(Biased, parents, run_linear(linear, [x, weight], Some(bias), None))
     }
 
@@ -191,12 +198,17 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         })
     }
 
-    fn dense(x: FloatTensor<Self>, weight: FloatTensor<Self>, act: Activation) -> FloatTensor<Self> {
+    fn dense(
+        x: FloatTensor<Self>,
+        weight: FloatTensor<Self>,
+        act: Activation,
+        precision: Precision,
+    ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight]) {
             return stock::dense::<Self>(x, weight, None, act);
         }
         let parents = [x.node(), weight.node()];
-        let linear = Linear::dense(&x, &weight, act);
+        let linear = Linear::dense(&x, &weight, act, precision);
         record::<C, _, 2>(Plain, parents, run_linear(linear, [x, weight], None, None))
     }
 
@@ -205,13 +217,14 @@ impl<C: CheckpointStrategy> Ops for Autodiff<Flex, C> {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         act: Activation,
+        precision: Precision,
     ) -> FloatTensor<Self> {
         if !ours(&[&x, &weight, &bias]) {
             return stock::dense::<Self>(x, weight, Some(bias), act);
         }
         let (bias, node) = bias.into_parts();
         let parents = [x.node(), weight.node(), node];
-        let linear = Linear::dense(&x, &weight, act);
+        let linear = Linear::dense(&x, &weight, act, precision);
         record::<C, _, 3>(Biased, parents, run_linear(linear, [x, weight], Some(bias), None))
     }
 }

@@ -5,9 +5,9 @@ use crate::{Error, Result, hosts, plugins};
 use burn::tensor::Device;
 use negscale_audit::VerdictSettings;
 use negscale_audit::ledger::RECENT_EPOCHS;
-use negscale_nets::NetSpec;
 use negscale_nets::optim::OptimiserSettings;
 use negscale_nets::schedule::Schedule;
+use negscale_nets::{NetSpec, Precision};
 
 /// What is trained, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct TrainSettings {
     pub width: f64,
     /// Hidden layers of `mlp`; empty for one of 512.
     pub hidden: Vec<usize>,
+    /// How products are taken, in training and evaluation.
+    pub precision: Precision,
     /// Epochs, at least 1.
     pub epochs: usize,
     /// Samples per batch, at least 1.
@@ -71,6 +73,7 @@ impl TrainSettings {
             net: net.into(),
             width: 1.0,
             hidden: Vec::new(),
+            precision: Precision::F32,
             epochs: regime.epochs,
             batch: regime.batch,
             optimiser: regime.optimiser,
@@ -94,6 +97,13 @@ impl TrainSettings {
         plugins::card(&self.plugin)?;
         negscale_nets::card(&self.net)?;
         open_device(&self.device)?;
+        if self.precision != Precision::F32 && self.device != "cpu" {
+            return range(
+                "precision",
+                "bf16".into(),
+                "must be f32 on a GPU: bf16 is computed on the CPU only",
+            );
+        }
         if self.epochs == 0 {
             return range("epochs", "0".into(), "must be at least 1");
         }

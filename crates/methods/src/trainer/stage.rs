@@ -19,7 +19,10 @@ pub(super) fn networks(
     device: &Device,
 ) -> Result<Vec<Network>> {
     let device = device.clone().autodiff();
-    let build = |number| Ok(Network::build(&settings.spec(input, classes, stage, number)?, &device)?);
+    let build = |number| {
+        let net = Network::build(&settings.spec(input, classes, stage, number)?, &device)?;
+        Ok(net.with_precision(settings.precision))
+    };
     (0..hosts::card(&settings.host)?.nets).map(build).collect()
 }
 

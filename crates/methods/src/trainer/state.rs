@@ -7,8 +7,11 @@ use super::{Position, Trainer, Tree};
 use crate::host::HostState;
 use crate::{Error, Result};
 use negscale::Taxonomy;
-use negscale_nets::optim;
+use negscale_nets::{optim, precision_name};
 use std::collections::BTreeMap;
+
+/// How products are taken, which resuming cannot change.
+const PRECISION: &str = "precision";
 
 /// An optimiser's state without its arrays.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -64,6 +67,7 @@ impl Trainer {
     pub fn save(&self, stamp: &str) -> Result<Vec<u8>> {
         let mut contents = Contents::default();
         contents.put("stamp", &stamp)?;
+        contents.put(PRECISION, &precision_name(self.settings.precision))?;
         contents.put("position", &self.position)?;
         contents.put("passes", &self.networks.passes())?;
         contents.put("widths", &self.networks.widths())?;
@@ -98,6 +102,16 @@ impl Trainer {
         let saved: String = contents.get("stamp")?;
         if saved != stamp {
             let problem = "it belongs to a run with other data, settings or program version".to_owned();
+            return Err(Error::Checkpoint { origin: origin.into(), problem });
+        }
+        // Checkpoints from before there was a choice do not say.
+        let theirs =
+            if contents.values.contains_key(PRECISION) { contents.get(PRECISION)? } else { "f32".to_owned() };
+        let ours = precision_name(self.settings.precision);
+        if theirs != ours {
+            let problem = format!(
+                "it was computed in {theirs}, not in {ours}: set precision = \"{theirs}\" to resume it"
+            );
             return Err(Error::Checkpoint { origin: origin.into(), problem });
         }
         let position: Position = contents.get("position")?;

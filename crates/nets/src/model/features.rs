@@ -7,6 +7,7 @@ use crate::scan::{Scan, scan, values};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use negscale_data::{Dataset, LoaderSettings, View};
+use negscale_kernels::Precision;
 use std::sync::atomic::AtomicBool;
 
 impl Model {
@@ -25,7 +26,8 @@ impl Model {
 
     /// The classifier of the first network without its bias, C x d: row k is multiplied with features to give logit k.
     pub fn classifier(&self) -> Result<Vec<f32>> {
-        let (net, device) = (self.nets[0].valid(), self.device());
+        // The weights themselves, not as a pass would round them.
+        let (net, device) = (self.nets[0].valid().with_precision(Precision::F32), self.device());
         let (d, classes) = (net.feature_size(), self.classes.len());
         // Whatever its layers are called, it is an affine map: what it makes of unit vectors, less what it makes of nothing.
         let of = |features: Tensor<2>| values(net.classify(features, &Pass::evaluate()));

@@ -11,12 +11,14 @@
 //! | `preparation` | the [`Preparation`] |
 //! | `part`, `parts` | which network of how many, from 1 |
 //! | `team` | sha256 of the weights of all parts as they were saved, the same in each: parts of different models do not mix |
+//! | `precision` | how products were taken in training, `f32` where it is not said; the weights are f32 either way |
 //! | `about` | free text |
 
 use super::{Model, Preparation};
-use crate::networks::{Loading, NetSpec, Network};
+use crate::networks::{Loading, NetSpec, Network, precision_name, precision_named};
 use crate::{Error, Result};
 use burn::tensor::Device;
+use negscale_kernels::{Precision, fast_precision};
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -40,7 +42,13 @@ struct Header {
     part: usize,
     parts: usize,
     team: String,
+    #[serde(default = "plain")]
+    precision: String,
     about: BTreeMap<String, String>,
+}
+
+fn plain() -> String {
+    precision_name(Precision::F32).into()
 }
 
 /// The version alone, which files of every version have.
@@ -79,6 +87,7 @@ impl Model {
                 part,
                 parts: self.nets.len(),
                 team: team.clone(),
+                precision: precision_name(net.precision()).into(),
                 about: self.about.clone(),
             };
             let header = serde_json::to_string(&header)
@@ -147,7 +156,13 @@ fn open(path: &Path, device: &Device) -> Result<(Header, Network)> {
     check_sizes(path, &header, bytes.len())?;
     let net = Network::build(&header.network, device)?;
     let net = net.from_safetensors(&bytes, &path.display().to_string(), Loading::default())?;
-    Ok((header, net))
+    let Some(trained) = precision_named(&header.precision) else {
+        let text = format!("its precision `{}` is not known: update the program", header.precision);
+        return Err(problem(path, text));
+    };
+    // As it was trained where this CPU is fast at it; elsewhere in f32, which is slower nowhere and never less exact.
+    let precision = if trained == fast_precision() { trained } else { Precision::F32 };
+    Ok((header, net.with_precision(precision)))
 }
 
 fn read_header(path: &Path, bytes: &[u8]) -> Result<Header> {

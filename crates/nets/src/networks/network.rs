@@ -14,6 +14,7 @@ use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
 use burn::tensor::{Device, Int, Tensor};
+use negscale_kernels::Precision;
 
 const NO_ROWS: &str = "it works on images; for feature vectors use `mlp`";
 
@@ -177,6 +178,7 @@ pub struct Network {
     concepts: Option<Dense>,
     spec: NetSpec,
     features: usize,
+    precision: Precision,
 }
 
 impl Network {
@@ -196,7 +198,22 @@ impl Network {
             concepts: heads.projection.and_then(|kind| concepts(&site, kind, spec.classes)),
             spec: spec.clone(),
             features,
+            precision: Precision::F32,
         })
+    }
+
+    /// The same network with products taken in this precision. Parameters, statistics and everything else stay `f32`.
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Self { precision, ..self }
+    }
+
+    /// How products are taken.
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    fn run<'a>(&self, pass: &'a Pass) -> Tensors<'a> {
+        Tensors { pass, precision: self.precision }
     }
 
     /// What the network was built from.
@@ -227,7 +244,7 @@ impl Network {
         if input != self.spec.input {
             self.body.trace(&self.spec, input)?;
         }
-        let run = &mut Tensors { pass };
+        let run = &mut self.run(pass);
         let features = match (samples, &self.body) {
             (Samples::Images(images), body) => body.features(run, images),
             (Samples::Rows(rows), Body::Mlp(net)) => net.features(run, rows),
@@ -238,7 +255,7 @@ impl Network {
 
     /// Logits of features: the classifier alone.
     pub fn classify(&self, features: Tensor<2>, pass: &Pass) -> Tensor<2> {
-        self.body.classify(&mut Tensors { pass }, features)
+        self.body.classify(&mut self.run(pass), features)
     }
 
     /// Path of the classifier's parameters, the last layer alone: what an optimiser can be restricted to.
@@ -277,7 +294,7 @@ impl Network {
         pass: &Pass,
     ) -> Result<Tensor<2>> {
         match slots {
-            Some(slots) => Ok(run_head(slots, &mut Tensors { pass }, x)),
+            Some(slots) => Ok(run_head(slots, &mut self.run(pass), x)),
             None => Err(Error::NoHead { net: self.spec.name.clone(), head }),
         }
     }
@@ -339,6 +356,7 @@ impl Module for Network {
             concepts: self.concepts.valid(),
             spec: self.spec.clone(),
             features: self.features,
+            precision: self.precision,
         }
     }
 

@@ -7,7 +7,7 @@ use super::initial::stream;
 use super::layers::{Conv, Dense, Norm};
 use super::pass::{Mode, Pass};
 use burn::tensor::{Tensor, TensorData};
-use negscale_kernels::{self as kernels, Activation, Window};
+use negscale_kernels::{self as kernels, Activation, Precision, Window};
 use rand_chacha::rand_core::RngCore;
 
 /// The steps of a network. Images are channels-last, rows are `[batch, values]`.
@@ -57,6 +57,7 @@ pub(super) trait Run {
 /// Takes the steps with tensors.
 pub(super) struct Tensors<'a> {
     pub pass: &'a Pass,
+    pub precision: Precision,
 }
 
 impl Tensors<'_> {
@@ -96,13 +97,13 @@ impl Run for Tensors<'_> {
 
     fn conv(&mut self, layer: &Conv, x: Tensor<4>) -> Tensor<4> {
         match &layer.bias {
-            Some(bias) => kernels::conv_bias(x, layer.weight.val(), bias.val(), layer.window),
-            None => kernels::conv(x, layer.weight.val(), layer.window),
+            Some(bias) => kernels::conv_bias(x, layer.weight.val(), bias.val(), layer.window, self.precision),
+            None => kernels::conv(x, layer.weight.val(), layer.window, self.precision),
         }
     }
 
     fn conv_add(&mut self, layer: &Conv, x: Tensor<4>, skip: Tensor<4>) -> Tensor<4> {
-        let out = kernels::conv_add(x, layer.weight.val(), skip, layer.window);
+        let out = kernels::conv_add(x, layer.weight.val(), skip, layer.window, self.precision);
         match &layer.bias {
             Some(bias) => {
                 let bias = bias.val();
@@ -122,7 +123,7 @@ impl Run for Tensors<'_> {
         act: Activation,
     ) -> Tensor<4> {
         // The factor goes into the weights, which are far fewer than the values of the image.
-        let mut out = kernels::conv_add(x, layer.weight.val() * scale, skip, layer.window);
+        let mut out = kernels::conv_add(x, layer.weight.val() * scale, skip, layer.window, self.precision);
         if let Some(bias) = &layer.bias {
             let bias = bias.val() * scale;
             let [channels] = bias.dims();
@@ -164,7 +165,8 @@ impl Run for Tensors<'_> {
         }
         let matrix =
             Tensor::from_data(TensorData::new(grid_means([h, w], side), [side * side, h * w]), &x.device());
-        let means = kernels::dense(flat.reshape([b * c, h * w]), matrix, None, Activation::None);
+        let means =
+            kernels::dense(flat.reshape([b * c, h * w]), matrix, None, Activation::None, Precision::F32);
         means.reshape([b, c * side * side])
     }
 
@@ -185,7 +187,7 @@ impl Run for Tensors<'_> {
     }
 
     fn dense(&mut self, layer: &Dense, x: Tensor<2>, act: Activation) -> Tensor<2> {
-        kernels::dense(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), act)
+        kernels::dense(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), act, self.precision)
     }
 
     fn relu(&mut self, x: Tensor<2>) -> Tensor<2> {

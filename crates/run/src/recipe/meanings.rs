@@ -110,6 +110,12 @@ pub(super) const TOP: &[Row] = &[
     ),
     ("width", Number, "1.0", "factor on the channels of the network"),
     ("hidden", Wholes, "[]", "sizes of the hidden layers of mlp; empty: one of 512"),
+    (
+        "precision",
+        Text,
+        "auto",
+        "how products are taken: f32, bf16 (rounded factors, f32 sums and weights), or auto: bf16 where this CPU is fast at it",
+    ),
     ("epochs", Whole, "the host's", "number of epochs"),
     ("batch", Whole, "the host's", "samples per batch"),
     ("seed", Whole, "1", "random seed of training: weights, order, views and all other draws"),

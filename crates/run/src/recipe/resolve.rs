@@ -11,7 +11,7 @@ use negscale_data::{Dataset, Items};
 use negscale_methods::host::{Facts, ItemKind, KnownNoise};
 use negscale_methods::trainer::{TrainSettings, open_device};
 use negscale_methods::{Error, Result, hosts, plugins, settings};
-use negscale_nets::optim;
+use negscale_nets::{PRECISIONS, Precision, fast_precision, optim, precision_named};
 use negscale_records::nearest;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -45,6 +45,7 @@ impl Layers {
             net => net,
         };
         let begin = TrainSettings::of(host, net, kind)?;
+        let judge = self.judge()?;
         let count = |key, otherwise| self.whole(key).map_or(otherwise, |number| number as usize);
         let optimiser = self.by_kind(&kinds::optimisers(), settings::table(&begin.optimiser))?;
         let schedule = self.by_kind(&kinds::schedules(), settings::table(&begin.schedule))?;
@@ -56,6 +57,7 @@ impl Layers {
             plugin_settings: self.of_plugin(plugin.attaches())?,
             width: self.number("width").unwrap_or(begin.width),
             hidden: hidden.map(|size| size as usize).collect(),
+            precision: if judge == Judge::CrossFit { Precision::F32 } else { self.precision()? },
             epochs: count("epochs", begin.epochs),
             batch: count("batch", begin.batch),
             seed: self.whole("seed").unwrap_or(begin.seed),
@@ -89,14 +91,6 @@ impl Layers {
             let problem = format!("it is {outside}; it must be in [0, 1]");
             return Err(wrong(self.place("audit.flag_below"), problem));
         }
-        let judge = match self.text("audit.judge") {
-            None | Some("training") => Judge::Training,
-            Some("cross-fit") => Judge::CrossFit,
-            Some(other) => {
-                let problem = format!("it is `{other}`; it must be training or cross-fit");
-                return Err(wrong(self.place("audit.judge"), problem));
-            }
-        };
         let baseline = (baseline != "none" && !is_same).then(|| baseline.to_owned());
         let baseline_settings = match &baseline {
             Some(baseline) => self.over(baseline, (hosts::card(baseline)?.settings)()),
@@ -105,6 +99,29 @@ impl Layers {
         let pred_probs = self.text("audit.pred_probs").map(PathBuf::from);
         let neighbours = self.switch("audit.neighbours");
         Ok(Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, neighbours })
+    }
+
+    fn judge(&self) -> Result<Judge> {
+        match self.text("audit.judge") {
+            None | Some("training") => Ok(Judge::Training),
+            Some("cross-fit") => Ok(Judge::CrossFit),
+            Some(other) => {
+                let problem = format!("it is `{other}`; it must be training or cross-fit");
+                Err(wrong(self.place("audit.judge"), problem))
+            }
+        }
+    }
+
+    /// How products are taken: as said, or as this CPU is fastest. Elsewhere than on the CPU there is no choice.
+    fn precision(&self) -> Result<Precision> {
+        match self.text("precision").unwrap_or("auto") {
+            "auto" if self.text("device").is_some_and(|device| device != "cpu") => Ok(Precision::F32),
+            "auto" => Ok(fast_precision()),
+            name => precision_named(name).ok_or_else(|| {
+                let problem = format!("it is `{name}`; it must be auto, {}", PRECISIONS.join(" or "));
+                wrong(self.place("precision"), problem)
+            }),
+        }
     }
 
     /// Settings that depend on their `kind`: those of the host if it is of that kind, else the kind's own defaults; over

@@ -3,6 +3,7 @@
 use super::{DataSettings, Judge, Recipe, keys};
 use negscale_data::own::Header;
 use negscale_methods::settings::table;
+use negscale_nets::{Precision, precision_name};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -17,9 +18,12 @@ impl Recipe {
         self.write(&[])
     }
 
-    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without `data_dir`, `threads` and `device`.
+    /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without `data_dir`, `threads` and `device`, and
+    /// without a `precision` of `f32`: what was run before there was a choice keeps its name.
     pub fn fingerprint(&self) -> String {
-        let digest = Sha256::digest(self.write(&WITHOUT_EFFECT));
+        let plain = (self.train.precision == Precision::F32).then_some("precision");
+        let without: Vec<&str> = WITHOUT_EFFECT.into_iter().chain(plain).collect();
+        let digest = Sha256::digest(self.write(&without));
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -57,6 +61,7 @@ impl Recipe {
         put("net", train.net.clone().into());
         put("width", train.width.into());
         put("hidden", train.hidden.iter().map(|&size| whole(size as u64)).collect::<Vec<_>>().into());
+        put("precision", precision_name(train.precision).into());
         put("epochs", whole(train.epochs as u64));
         put("batch", whole(train.batch as u64));
         put("seed", whole(train.seed));
