@@ -19,7 +19,7 @@ mod true_labels;
 pub use batch::{Batch, Epoch, SubBatch};
 pub use card::{Beliefs, Card, Facts, ItemKind, Meaning, PredictedBy, Protocol, Provenance, Regime};
 pub use context::HostContext;
-pub(crate) use context::Scans;
+pub(crate) use context::{ScannedSet, Scans};
 pub use known_noise::KnownNoise;
 pub use networks::Networks;
 pub use plan::{HostState, Objective, Phase, Plan, Reset, Stage, Tap};

@@ -57,6 +57,7 @@ pub(super) trait Run {
 /// Takes the steps with tensors.
 pub(super) struct Tensors<'a> {
     pub pass: &'a Pass,
+    pub precision: Precision,
 }
 
 impl Tensors<'_> {
@@ -96,13 +97,13 @@ impl Run for Tensors<'_> {
 
     fn conv(&mut self, layer: &Conv, x: Tensor<4>) -> Tensor<4> {
         match &layer.bias {
-            Some(bias) => kernels::conv_bias(x, layer.weight.val(), bias.val(), layer.window, Precision::F32),
-            None => kernels::conv(x, layer.weight.val(), layer.window, Precision::F32),
+            Some(bias) => kernels::conv_bias(x, layer.weight.val(), bias.val(), layer.window, self.precision),
+            None => kernels::conv(x, layer.weight.val(), layer.window, self.precision),
         }
     }
 
     fn conv_add(&mut self, layer: &Conv, x: Tensor<4>, skip: Tensor<4>) -> Tensor<4> {
-        let out = kernels::conv_add(x, layer.weight.val(), skip, layer.window, Precision::F32);
+        let out = kernels::conv_add(x, layer.weight.val(), skip, layer.window, self.precision);
         match &layer.bias {
             Some(bias) => {
                 let bias = bias.val();
@@ -122,7 +123,7 @@ impl Run for Tensors<'_> {
         act: Activation,
     ) -> Tensor<4> {
         // The factor goes into the weights, which are far fewer than the values of the image.
-        let mut out = kernels::conv_add(x, layer.weight.val() * scale, skip, layer.window, Precision::F32);
+        let mut out = kernels::conv_add(x, layer.weight.val() * scale, skip, layer.window, self.precision);
         if let Some(bias) = &layer.bias {
             let bias = bias.val() * scale;
             let [channels] = bias.dims();
@@ -186,7 +187,7 @@ impl Run for Tensors<'_> {
     }
 
     fn dense(&mut self, layer: &Dense, x: Tensor<2>, act: Activation) -> Tensor<2> {
-        kernels::dense(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), act, Precision::F32)
+        kernels::dense(x, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), act, self.precision)
     }
 
     fn relu(&mut self, x: Tensor<2>) -> Tensor<2> {
