@@ -1,21 +1,27 @@
 //! Eight numbers at a time: the one abstraction that the convolution kernels are written in, with one body for AVX2 with
 //! fused multiply-add and one for any CPU.
 
-/// Eight `f32` treated alike.
+/// Some `f32` treated alike.
 ///
 /// # Safety
 /// All methods are unsafe for one common reason: an implementation may need instructions that not every CPU has. Call them
-/// only inside code that [`dispatch!`] compiled for this implementation. `load` and `store` also need eight
-/// valid numbers at the pointer (no alignment).
-pub(crate) trait Lane: Copy {
+/// only inside code that [`dispatch!`] (or its like) compiled for this implementation.
+pub(crate) trait Numbers: Copy {
     unsafe fn splat(value: f32) -> Self;
-    unsafe fn load(from: *const f32) -> Self;
-    unsafe fn store(self, to: *mut f32);
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once where the CPU can.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+}
+
+/// Eight of them.
+///
+/// # Safety
+/// As for [`Numbers`]. `load` and `store` also need eight valid numbers at the pointer (no alignment).
+pub(crate) trait Lane: Numbers {
+    unsafe fn load(from: *const f32) -> Self;
+    unsafe fn store(self, to: *mut f32);
 
     /// The first `count` (at most 8) numbers; the rest are 0.
     #[inline(always)]
@@ -44,10 +50,6 @@ pub(crate) trait Lane: Copy {
 
 impl Lane for [f32; 8] {
     #[inline(always)]
-    unsafe fn splat(value: f32) -> Self {
-        [value; 8]
-    }
-    #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
         // SAFETY: the caller vouches for eight numbers at `from`.
         unsafe { from.cast::<Self>().read_unaligned() }
@@ -56,6 +58,13 @@ impl Lane for [f32; 8] {
     unsafe fn store(self, to: *mut f32) {
         // SAFETY: the caller vouches for room for eight numbers at `to`.
         unsafe { to.cast::<Self>().write_unaligned(self) }
+    }
+}
+
+impl Numbers for [f32; 8] {
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        [value; 8]
     }
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
@@ -77,16 +86,11 @@ impl Lane for [f32; 8] {
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    use super::Lane;
+    use super::{Lane, Numbers};
     use std::arch::x86_64::*;
 
     // SAFETY (all blocks below): the trait's contract says that the CPU has AVX2 and FMA and that pointers are valid.
     impl Lane for __m256 {
-        #[inline(always)]
-        unsafe fn splat(value: f32) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm256_set1_ps(value) }
-        }
         #[inline(always)]
         unsafe fn load(from: *const f32) -> Self {
             // SAFETY: see above.
@@ -96,6 +100,15 @@ pub(crate) mod avx2 {
         unsafe fn store(self, to: *mut f32) {
             // SAFETY: see above.
             unsafe { _mm256_storeu_ps(to, self) }
+        }
+    }
+
+    // SAFETY (all blocks below): as above.
+    impl Numbers for __m256 {
+        #[inline(always)]
+        unsafe fn splat(value: f32) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm256_set1_ps(value) }
         }
         #[inline(always)]
         unsafe fn add(self, other: Self) -> Self {

@@ -182,8 +182,8 @@ fn large_shapes_equal_the_naive_sum() {
 fn empty_batches_give_empty_results_and_no_weight_gradient() {
     let window = Window::square(3, 1, 1);
     let shape = Shape { batch: 0, height: 4, width: 4, inputs: 2, outputs: 3, window };
-    assert!(conv::forward(&[], &[0.0; 54], None, None, &shape).is_empty());
-    assert!(conv::data_gradient(&[], &[0.0; 54], &shape).is_empty());
+    assert!(conv::forward(&[], &[0.0; 54], None, None, &shape, Precision::F32).is_empty());
+    assert!(conv::data_gradient(&[], &[0.0; 54], &shape, Precision::F32).is_empty());
     assert_eq!(conv::weight_gradient(&[], &[], &shape, Precision::F32), vec![0.0; 54]);
 }
 
@@ -192,5 +192,5 @@ fn empty_batches_give_empty_results_and_no_weight_gradient() {
 fn a_slice_of_the_wrong_length_is_refused() {
     let window = Window::square(3, 1, 1);
     let shape = Shape { batch: 1, height: 4, width: 4, inputs: 2, outputs: 3, window };
-    conv::forward(&[0.0; 32], &[0.0; 53], None, None, &shape);
+    conv::forward(&[0.0; 32], &[0.0; 53], None, None, &shape, Precision::F32);
 }

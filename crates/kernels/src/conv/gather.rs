@@ -16,23 +16,23 @@ use crate::scratch::{Scratch, Shared, filled};
 /// Along one axis: pixels `first, first + step, ...` of the target (`count` of them); the window of the n-th starts at
 /// `origin + n * stride` of the source and has `taps` places.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
-    first: usize,
-    step: usize,
-    count: usize,
-    origin: isize,
-    stride: usize,
-    taps: usize,
+pub(super) struct Axis {
+    pub first: usize,
+    pub step: usize,
+    pub count: usize,
+    pub origin: isize,
+    pub stride: usize,
+    pub taps: usize,
 }
 
 impl Axis {
     /// The outputs of a convolution along one axis.
-    fn forward(out: usize, kernel: usize, stride: usize, padding: usize) -> Self {
+    pub fn forward(out: usize, kernel: usize, stride: usize, padding: usize) -> Self {
         Self { first: 0, step: 1, count: out, origin: -(padding as isize), stride, taps: kernel }
     }
 
     /// The inputs `first, first + stride, ...` of `size`, which all see the taps of one phase (see [`phase`]).
-    fn backward(size: usize, kernel: usize, stride: usize, padding: usize, first: usize) -> Self {
+    pub fn backward(size: usize, kernel: usize, stride: usize, padding: usize, first: usize) -> Self {
         let phase = phase(first, stride, padding);
         let count = (size - first).div_ceil(stride);
         let taps = if phase < kernel { (kernel - phase).div_ceil(stride) } else { 0 };
@@ -47,7 +47,7 @@ impl Axis {
 }
 
 /// The first tap that an input position sees: what its place in the padded image leaves when divided by the stride.
-fn phase(position: usize, stride: usize, padding: usize) -> usize {
+pub(super) fn phase(position: usize, stride: usize, padding: usize) -> usize {
     (position + padding) % stride
 }
 

@@ -109,7 +109,7 @@ pub fn forward(
         return Vec::new();
     }
     if precision == Precision::Bf16 {
-        return forward(&bf16::rounded(x), &bf16::rounded(weight), bias, skip, shape, Precision::F32);
+        return bf16::forward(x, weight, bias, skip, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::forward(x, weight, bias, skip, shape, out);
@@ -132,7 +132,7 @@ pub fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, precision: Preci
         return vec![0.0; shape.x_len()];
     }
     if precision == Precision::Bf16 {
-        return data_gradient(&bf16::rounded(dy), &bf16::rounded(weight), shape, Precision::F32);
+        return bf16::data_gradient(dy, weight, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::data_gradient(dy, weight, shape, out);
@@ -152,7 +152,7 @@ pub fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape, precision: Precisio
         return vec![0.0; shape.weight_len()];
     }
     if precision == Precision::Bf16 {
-        return weight_gradient(&bf16::rounded(x), &bf16::rounded(dy), shape, Precision::F32);
+        return bf16::weight_gradient(x, dy, shape, out);
     }
     if winograd::pays(shape, out) {
         return winograd::weight_gradient(x, dy, shape, out);

@@ -27,7 +27,7 @@ impl Skip {
     /// # Safety
     /// `to` lies in `target`, and `skip` is as long.
     #[inline(always)]
-    unsafe fn place(self, to: *mut f32) -> *const f32 {
+    pub(super) unsafe fn place(self, to: *mut f32) -> *const f32 {
         match self {
             Self::Nothing => std::ptr::null(),
             Self::Target => to,

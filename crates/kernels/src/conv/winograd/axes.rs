@@ -2,7 +2,7 @@
 
 use super::super::tile::COLUMNS;
 use super::REACH;
-use crate::lane::Lane;
+use crate::lane::{Lane, Numbers};
 
 /// The points $\pm a$, $\pm b$ (beside 0 and infinity) of the interpolation behind the transforms. The usual choice, 1 and 2, rounds twice
 /// as badly (root mean square error of the result 2.6e-6 against 1.07e-6 for 128 channels, and 0.6e-6 of the direct sum); these
@@ -18,7 +18,7 @@ const AT_B: f32 = 1.0 / (2.0 * B2 * (B2 - A2));
 
 /// $B^T d$: $d$ times $M(x)/(x - p)$ for each point $p$, with $M(x) = x (x^2 - a^2)(x^2 - b^2)$; for infinity, $M$ itself.
 #[inline(always)]
-pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
+pub(in crate::conv) unsafe fn input_axis<L: Numbers>(d: [L; 6]) -> [L; 6] {
     // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (low, high) = (L::splat(-B2), L::splat(-A2));
@@ -38,7 +38,7 @@ pub(super) unsafe fn input_axis<L: Lane>(d: [L; 6]) -> [L; 6] {
 
 /// $A^T m$: $y_k = \sum_p p^k m_p$, and $m_\infty$ for the last.
 #[inline(always)]
-pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
+pub(in crate::conv) unsafe fn output_axis<L: Numbers>(m: [L; 6]) -> [L; 4] {
     // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (s1, d1, s2, d2) = (m[1].add(m[2]), m[1].sub(m[2]), m[3].add(m[4]), m[3].sub(m[4]));
@@ -53,7 +53,7 @@ pub(super) unsafe fn output_axis<L: Lane>(m: [L; 6]) -> [L; 4] {
 
 /// $A y$, the transpose of [`output_axis`].
 #[inline(always)]
-pub(super) unsafe fn gradient_axis<L: Lane>(y: [L; 4]) -> [L; 6] {
+pub(in crate::conv) unsafe fn gradient_axis<L: Numbers>(y: [L; 4]) -> [L; 6] {
     // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (low, high) = (L::splat(A2), L::splat(B2));
@@ -72,7 +72,7 @@ pub(super) unsafe fn gradient_axis<L: Lane>(y: [L; 4]) -> [L; 6] {
 
 /// $G g$: the filter's polynomial at each point, divided by $N$.
 #[inline(always)]
-pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
+pub(in crate::conv) unsafe fn filter_axis<L: Numbers>(g: [L; 3]) -> [L; 6] {
     // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (even, odd) = (g[2].mul_add(L::splat(A2), g[0]), g[1].mul(L::splat(A)));
@@ -91,7 +91,7 @@ pub(super) unsafe fn filter_axis<L: Lane>(g: [L; 3]) -> [L; 6] {
 
 /// $G^T u$, the transpose of [`filter_axis`].
 #[inline(always)]
-pub(super) unsafe fn weight_axis<L: Lane>(u: [L; 6]) -> [L; 3] {
+pub(in crate::conv) unsafe fn weight_axis<L: Numbers>(u: [L; 6]) -> [L; 3] {
     // SAFETY: called with a lane that the CPU has.
     unsafe {
         let (at_a, at_b) = (L::splat(AT_A), L::splat(AT_B));

@@ -11,7 +11,7 @@
 //! The result is the same in exact arithmetic. In `f32` its root mean square error is about twice that of the direct sum (the
 //! points in [`axes`] are chosen for that; the tests compare with `f64`): far below the noise of a training step.
 
-mod axes;
+pub(super) mod axes;
 mod product;
 mod tiles;
 mod weight;
@@ -38,35 +38,36 @@ pub(super) fn pays(shape: &Shape, [oh, ow]: [usize; 2]) -> bool {
 
 /// Images cut into tiles.
 #[derive(Clone, Copy)]
-struct Grid {
-    height: usize,
-    width: usize,
-    channels: usize,
+pub(super) struct Grid {
+    pub height: usize,
+    pub width: usize,
+    pub channels: usize,
     /// Zeros before the first row and column.
-    padding: [usize; 2],
+    pub padding: [usize; 2],
     /// Tiles along each axis.
-    tiles: [usize; 2],
+    pub tiles: [usize; 2],
 }
 
 impl Grid {
     /// Image, first row and first column of a tile, in tiles.
-    fn place(&self, tile: usize) -> [usize; 3] {
+    pub fn place(&self, tile: usize) -> [usize; 3] {
         let [rows, columns] = self.tiles;
         [tile / (rows * columns), tile / columns % rows, tile % columns]
     }
 
-    /// Where the `S x S` numbers of one channel of a tile that starts at (`top`, `left`) begin; outside the image, at `zeros`.
+    /// Where the `H x W` numbers of one channel of a tile that starts at (`top`, `left`) begin; outside the image, at `zeros`.
     #[inline(always)]
-    fn corners<const S: usize>(
+    pub fn corners<const H: usize, const W: usize>(
         &self,
         images: *const f32,
         image: usize,
         top: isize,
         left: isize,
         zeros: *const f32,
-    ) -> [[*const f32; S]; S] {
-        let inside = |from: isize, size: usize| from >= 0 && from + S as isize <= size as isize;
-        if inside(top, self.height) && inside(left, self.width) {
+    ) -> [[*const f32; W]; H] {
+        let inside =
+            |from: isize, reach: usize, size: usize| from >= 0 && from + reach as isize <= size as isize;
+        if inside(top, H, self.height) && inside(left, W, self.width) {
             let corner = images.wrapping_add(
                 ((image * self.height + top as usize) * self.width + left as usize) * self.channels,
             );

@@ -88,7 +88,7 @@ unsafe fn transform<L: Lane, const S: usize, M: Map<S>>(
         let [image, ty, tx] = grid.place(tile);
         let top = (ty * TILE) as isize - grid.padding[0] as isize;
         let left = (tx * TILE) as isize - grid.padding[1] as isize;
-        let corners = grid.corners::<S>(images, image, top, left, zeros);
+        let corners = grid.corners::<S, S>(images, image, top, left, zeros);
         let to = to.wrapping_add((tile - first) * steps.tile);
         for c in (0..grid.channels).step_by(8) {
             let count = (grid.channels - c).min(8);
