@@ -1,6 +1,7 @@
 //! `negscale bench`: how fast things are on this machine.
 
 mod analyse;
+mod epoch;
 mod host;
 mod knn;
 mod loader;
@@ -24,7 +25,9 @@ pub enum Bench {
 /// The precision that a word asks for.
 fn read_precision(word: &str) -> anyhow::Result<Precision> {
     let found = if word == "auto" { Some(fast_precision()) } else { precision_named(word) };
-    found.ok_or_else(|| anyhow::anyhow!("--precision {word} is not known: give auto, {}", PRECISIONS.join(" or ")))
+    found.ok_or_else(|| {
+        anyhow::anyhow!("--precision {word} is not known: give auto, {}", PRECISIONS.join(" or "))
+    })
 }
 
 /// Runs one benchmark.

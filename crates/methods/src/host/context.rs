@@ -95,7 +95,14 @@ impl HostContext<'_> {
     fn look(&self, net: usize, view: View, with_features: bool) -> Result<Arc<Scan>> {
         if matches!(view, View::Plain | View::Identity) {
             let which = (ScannedSet::Train, net);
-            return self.scans.plain(which, self.networks, self.loader, with_features, self.device, self.stop);
+            return self.scans.plain(
+                which,
+                self.networks,
+                self.loader,
+                with_features,
+                self.device,
+                self.stop,
+            );
         }
         // Apart from the streams of training, which count phases in the lowest byte.
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;

@@ -59,6 +59,11 @@ pub trait Host: Send {
         None
     }
 
+    /// Whether it reads the ledger's predictions when it plans: then they are made after every epoch, whatever `scan_every` says.
+    fn reads_predictions(&self) -> bool {
+        false
+    }
+
     /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked
     /// after the batches of an epoch, before the networks are judged; the same networks must give the same answer.
     fn widths(&mut self, context: &mut HostContext) -> Result<Vec<Option<usize>>> {

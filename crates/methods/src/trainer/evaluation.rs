@@ -26,11 +26,11 @@ impl Trainer {
     }
 
     /// Whether the training set is scanned after this epoch: the ledger and the curves of the report want it, a plug-in that waits for its
-    /// class tree too. What the host wants to know it asks for itself.
+    /// class tree, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
     fn is_scan_due(&self, wants_tree: bool) -> bool {
         let done = self.position.epoch + 1;
         let is_turn = done.is_multiple_of(self.settings.scan_every) || done == self.settings.epochs;
-        is_turn || wants_tree || self.settings.similarity
+        is_turn || wants_tree || self.settings.similarity || self.host.reads_predictions()
     }
 
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
@@ -54,7 +54,8 @@ impl Trainer {
             .as_ref()
             .map(|held_out| self.predict(ScannedSet::HeldOut, &held_out.loader, false))
             .transpose()?;
-        let test = |(which, test): (usize, &Shown)| self.predict(ScannedSet::Test(which), &test.loader, false);
+        let test =
+            |(which, test): (usize, &Shown)| self.predict(ScannedSet::Test(which), &test.loader, false);
         let tests = self.tests.iter().enumerate().map(test).collect::<Result<Vec<_>>>()?;
 
         let mut record = EpochRecord::new(self.position.epoch as u64 + 1, 0.0, self.position.learning_rate);
@@ -79,10 +80,12 @@ impl Trainer {
             self.train.enter(seen.look(), self.position.epoch, plan.warming_up, beliefs)?;
             self.train.compare(&seen.together.predictions(), &mut record);
         }
-        if let (Some(shown), Some(seen)) = (&mut self.held_out, &held_out) {
-            // Hosts never see these samples, so what is believed of them is what is predicted.
-            shown.enter(seen.look(), self.position.epoch, plan.warming_up, Beliefs::Predictions)?;
-            record.validation_accuracy = accuracy(&seen.together.predictions(), &shown.given);
+        if let (Some(shown), Some(held_out)) = (&mut self.held_out, &held_out) {
+            if seen.is_some() {
+                // Hosts never see these samples, so what is believed of them is what is predicted.
+                shown.enter(held_out.look(), self.position.epoch, plan.warming_up, Beliefs::Predictions)?;
+            }
+            record.validation_accuracy = accuracy(&held_out.together.predictions(), &shown.given);
         }
         for (which, (test, Seen { together, alone })) in self.tests.iter().zip(&tests).enumerate() {
             let right = accuracy(&together.predictions(), &test.given);

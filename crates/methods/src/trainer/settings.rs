@@ -5,9 +5,9 @@ use crate::{Error, Result, hosts, plugins};
 use burn::tensor::Device;
 use negscale_audit::VerdictSettings;
 use negscale_audit::ledger::RECENT_EPOCHS;
-use negscale_nets::{NetSpec, Precision};
 use negscale_nets::optim::OptimiserSettings;
 use negscale_nets::schedule::Schedule;
+use negscale_nets::{NetSpec, Precision};
 
 /// What is trained, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +101,11 @@ impl TrainSettings {
         negscale_nets::card(&self.net)?;
         open_device(&self.device)?;
         if self.precision != Precision::F32 && self.device != "cpu" {
-            return range("precision", "bf16".into(), "must be f32 on a GPU: bf16 is computed on the CPU only");
+            return range(
+                "precision",
+                "bf16".into(),
+                "must be f32 on a GPU: bf16 is computed on the CPU only",
+            );
         }
         if self.epochs == 0 {
             return range("epochs", "0".into(), "must be at least 1");

@@ -105,10 +105,13 @@ impl Trainer {
             return Err(Error::Checkpoint { origin: origin.into(), problem });
         }
         // Checkpoints from before there was a choice do not say.
-        let theirs = if contents.values.contains_key(PRECISION) { contents.get(PRECISION)? } else { "f32".to_owned() };
+        let theirs =
+            if contents.values.contains_key(PRECISION) { contents.get(PRECISION)? } else { "f32".to_owned() };
         let ours = precision_name(self.settings.precision);
         if theirs != ours {
-            let problem = format!("it was computed in {theirs}, not in {ours}: set precision = \"{theirs}\" to resume it");
+            let problem = format!(
+                "it was computed in {theirs}, not in {ours}: set precision = \"{theirs}\" to resume it"
+            );
             return Err(Error::Checkpoint { origin: origin.into(), problem });
         }
         let position: Position = contents.get("position")?;

@@ -6,8 +6,8 @@ use crate::networks::Pass;
 use crate::scan::{Scan, scan, values};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use negscale_kernels::Precision;
 use negscale_data::{Dataset, LoaderSettings, View};
+use negscale_kernels::Precision;
 use std::sync::atomic::AtomicBool;
 
 impl Model {

@@ -3,8 +3,9 @@
 use super::heads::{concepts, prediction, run_head};
 use super::initial::Site;
 use super::layers::{Dense, Slot, nameless_module};
-use super::pass::Pass;
+use super::pass::{Mode, Pass};
 use super::run::{Run, Tensors};
+use super::samples::Samples;
 use super::shapes::Shapes;
 use super::spec::{Input, NetSpec};
 use super::state::ParameterKind;
@@ -13,8 +14,10 @@ use crate::{Error, Result};
 use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Tensor};
 use negscale_kernels::Precision;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const NO_ROWS: &str = "it works on images; for feature vectors use `mlp`";
 
@@ -25,60 +28,6 @@ pub struct Output {
     pub features: Tensor<2>,
     /// Logits, `[batch, classes]`.
     pub logits: Tensor<2>,
-}
-
-/// A batch of samples.
-#[derive(Debug, Clone)]
-pub enum Samples {
-    /// Images with their channels last, `[batch, rows, columns, channels]`: as the loader gives them and the kernels read them.
-    Images(Tensor<4>),
-    /// Rows, `[batch, values]`.
-    Rows(Tensor<2>),
-}
-
-/// Images with their channels first, `[batch, channels, rows, columns]`, as PyTorch and burn have them.
-impl From<Tensor<4>> for Samples {
-    fn from(images: Tensor<4>) -> Self {
-        Self::Images(images.permute([0, 2, 3, 1]))
-    }
-}
-
-impl From<Tensor<2>> for Samples {
-    fn from(rows: Tensor<2>) -> Self {
-        Self::Rows(rows)
-    }
-}
-
-impl Samples {
-    /// Several batches as one, the first one's samples first: those of its kind, images or rows.
-    ///
-    /// # Panics
-    /// If there are none.
-    pub fn join(batches: Vec<Samples>) -> Self {
-        let (mut images, mut rows) = (Vec::new(), Vec::new());
-        for batch in batches {
-            match batch {
-                Self::Images(batch) => images.push(batch),
-                Self::Rows(batch) => rows.push(batch),
-            }
-        }
-        if images.is_empty() {
-            Self::Rows(Tensor::cat(rows, 0))
-        } else {
-            Self::Images(Tensor::cat(images, 0))
-        }
-    }
-
-    /// Some of the samples, in this order.
-    ///
-    /// # Panics
-    /// If there is no such sample.
-    pub fn select(&self, places: Tensor<1, Int>) -> Self {
-        match self {
-            Self::Images(images) => Self::Images(images.clone().select(0, places)),
-            Self::Rows(rows) => Self::Rows(rows.clone().select(0, places)),
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -179,6 +128,7 @@ pub struct Network {
     spec: NetSpec,
     features: usize,
     precision: Precision,
+    work: Arc<AtomicU64>,
 }
 
 impl Network {
@@ -199,6 +149,7 @@ impl Network {
             spec: spec.clone(),
             features,
             precision: Precision::F32,
+            work: Arc::default(),
         })
     }
 
@@ -210,6 +161,17 @@ impl Network {
     /// How products are taken.
     pub fn precision(&self) -> Precision {
         self.precision
+    }
+
+    /// Samples that this network and its copies have been run over, as forward passes: in a pass of training a sample counts three
+    /// times, because the way back costs twice the way there. For benchmarks.
+    pub fn work(&self) -> u64 {
+        self.work.load(Relaxed)
+    }
+
+    /// Corrects [`work`](Self::work) for so many samples of passes of training without the way back.
+    pub fn without_way_back(&self, samples: usize) {
+        self.work.fetch_sub(2 * samples as u64, Relaxed);
     }
 
     fn run<'a>(&self, pass: &'a Pass) -> Tensors<'a> {
@@ -244,6 +206,8 @@ impl Network {
         if input != self.spec.input {
             self.body.trace(&self.spec, input)?;
         }
+        let times = if pass.mode == Mode::Evaluate { 1 } else { 3 };
+        self.work.fetch_add(times * samples.len() as u64, Relaxed);
         let run = &mut self.run(pass);
         let features = match (samples, &self.body) {
             (Samples::Images(images), body) => body.features(run, images),
@@ -357,6 +321,7 @@ impl Module for Network {
             spec: self.spec.clone(),
             features: self.features,
             precision: self.precision,
+            work: self.work.clone(),
         }
     }
 
