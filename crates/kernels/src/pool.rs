@@ -35,12 +35,20 @@ impl Grid {
     }
 
     /// The positions of image `b` covered by output (`y`, `x`), as offsets of their first channel.
-    fn taps(&self, b: usize, y: usize, x: usize) -> impl Iterator<Item = usize> + use<> {
+    #[inline(always)]
+    fn taps(&self, b: usize, y: usize, x: usize) -> Taps {
         let Self { height, width, channels, .. } = *self;
-        let columns = self.covered(1, x, width);
-        self.covered(0, y, height).flat_map(move |row| {
-            columns.clone().map(move |column| ((b * height + row) * width + column) * channels)
-        })
+        let (rows, columns) = (self.covered(0, y, height), self.covered(1, x, width));
+        let first = ((b * height + rows.start) * width + columns.start) * channels;
+        let (rows, columns) = (rows.len(), columns.len());
+        Taps {
+            at: first,
+            left: columns,
+            rows: if columns > 0 { rows } else { 0 },
+            columns,
+            channels,
+            line: width * channels,
+        }
     }
 
     /// One over the number of values that the mean of output (`y`, `x`) counts.
@@ -62,6 +70,40 @@ impl Grid {
     fn place(&self, pixel: usize) -> [usize; 3] {
         let [oh, ow] = self.out;
         [pixel / (oh * ow), pixel / ow % oh, pixel % ow]
+    }
+}
+
+/// Row by row through a window. By hand, because the adapters of iterators are not compiled with the instructions of the function
+/// they are used in, and each of their steps is then a call.
+struct Taps {
+    at: usize,
+    /// Columns left in this row, and rows left with this one.
+    left: usize,
+    rows: usize,
+    columns: usize,
+    channels: usize,
+    /// Values from one row of the image to the next.
+    line: usize,
+}
+
+impl Iterator for Taps {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.rows == 0 {
+            return None;
+        }
+        let here = self.at;
+        self.left -= 1;
+        if self.left > 0 {
+            self.at += self.channels;
+        } else {
+            self.rows -= 1;
+            self.left = self.columns;
+            self.at = here + self.line - (self.columns - 1) * self.channels;
+        }
+        Some(here)
     }
 }
 
@@ -219,7 +261,8 @@ negscale_cpu::for_this_cpu! {
         let mut which = vec![0u32; channels];
         for (i, image) in part.chunks_mut(height * width * channels).enumerate() {
             let b = first + i;
-            for (row, column) in (0..oh).flat_map(|y| (0..ow).map(move |x| (y, x))) {
+            for pixel in 0..oh * ow {
+                let (row, column) = (pixel / ow, pixel % ow);
                 for (k, at) in (0u32..).zip(grid.taps(b, row, column)) {
                     let values = &x[at..at + channels];
                     if k == 0 {
