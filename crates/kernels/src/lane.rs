@@ -1,5 +1,8 @@
 //! Eight numbers at a time: the one abstraction that the convolution kernels are written in, with one body for AVX2 with
-//! fused multiply-add and one for any CPU.
+//! fused multiply-add, one for AVX-512 and one for any CPU.
+//!
+//! AVX-512 has registers of sixteen numbers, and twice as many: products take both ([`Lane::Broad`], [`Lane::ROWS`]), the rest stays at eight.
+//! No sum changes its order, so the results are those of AVX2, to the bit.
 
 /// Some `f32` treated alike.
 ///
@@ -20,8 +23,21 @@ pub(crate) trait Numbers: Copy {
 /// # Safety
 /// As for [`Numbers`]. `load` and `store` also need eight valid numbers at the pointer (no alignment).
 pub(crate) trait Lane: Numbers {
+    /// Sixteen numbers.
+    type Broad: Numbers;
+    /// Rows of a block of products, each of sixteen columns: as many as the registers hold.
+    const ROWS: usize;
+
     unsafe fn load(from: *const f32) -> Self;
     unsafe fn store(self, to: *mut f32);
+    unsafe fn join(low: Self, high: Self) -> Self::Broad;
+    unsafe fn split(both: Self::Broad) -> [Self; 2];
+    /// Sixteen numbers in a row.
+    #[inline(always)]
+    unsafe fn load_broad(from: *const f32) -> Self::Broad {
+        // SAFETY: the caller vouches for sixteen numbers at `from`.
+        unsafe { Self::join(Self::load(from), Self::load(from.add(8))) }
+    }
 
     /// The first `count` (at most 8) numbers; the rest are 0.
     #[inline(always)]
@@ -48,7 +64,47 @@ pub(crate) trait Lane: Numbers {
     }
 }
 
+/// Two of anything are as good as one.
+impl<N: Numbers> Numbers for [N; 2] {
+    #[inline(always)]
+    unsafe fn splat(value: f32) -> Self {
+        // SAFETY: called with lanes that the CPU has, here and below.
+        unsafe { [N::splat(value); 2] }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { [self[0].add(other[0]), self[1].add(other[1])] }
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { [self[0].sub(other[0]), self[1].sub(other[1])] }
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { [self[0].mul(other[0]), self[1].mul(other[1])] }
+    }
+    #[inline(always)]
+    unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { [self[0].mul_add(factor[0], term[0]), self[1].mul_add(factor[1], term[1])] }
+    }
+}
+
 impl Lane for [f32; 8] {
+    type Broad = [Self; 2];
+    const ROWS: usize = 6;
+
+    #[inline(always)]
+    unsafe fn join(low: Self, high: Self) -> Self::Broad {
+        [low, high]
+    }
+    #[inline(always)]
+    unsafe fn split(both: Self::Broad) -> [Self; 2] {
+        both
+    }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
         // SAFETY: the caller vouches for eight numbers at `from`.
@@ -91,6 +147,17 @@ pub(crate) mod avx2 {
 
     // SAFETY (all blocks below): the trait's contract says that the CPU has AVX2 and FMA and that pointers are valid.
     impl Lane for __m256 {
+        type Broad = [Self; 2];
+        const ROWS: usize = 6;
+
+        #[inline(always)]
+        unsafe fn join(low: Self, high: Self) -> Self::Broad {
+            [low, high]
+        }
+        #[inline(always)]
+        unsafe fn split(both: Self::Broad) -> [Self; 2] {
+            both
+        }
         #[inline(always)]
         unsafe fn load(from: *const f32) -> Self {
             // SAFETY: see above.
@@ -133,6 +200,105 @@ pub(crate) mod avx2 {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512 {
+    use super::{Lane, Numbers};
+    use std::arch::x86_64::*;
+
+    /// Eight numbers where registers of sixteen can be had.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Half(__m256);
+
+    // SAFETY (all blocks below): the trait's contract says that the CPU has AVX-512 and that pointers are valid.
+    impl Numbers for Half {
+        #[inline(always)]
+        unsafe fn splat(value: f32) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_set1_ps(value)) }
+        }
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_add_ps(self.0, other.0)) }
+        }
+        #[inline(always)]
+        unsafe fn sub(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_sub_ps(self.0, other.0)) }
+        }
+        #[inline(always)]
+        unsafe fn mul(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_mul_ps(self.0, other.0)) }
+        }
+        #[inline(always)]
+        unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_fmadd_ps(self.0, factor.0, term.0)) }
+        }
+    }
+
+    // SAFETY (all blocks below): see above.
+    impl Numbers for __m512 {
+        #[inline(always)]
+        unsafe fn splat(value: f32) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_set1_ps(value) }
+        }
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_add_ps(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn sub(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_sub_ps(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn mul(self, other: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_mul_ps(self, other) }
+        }
+        #[inline(always)]
+        unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_fmadd_ps(self, factor, term) }
+        }
+    }
+
+    impl Lane for Half {
+        type Broad = __m512;
+        const ROWS: usize = 12;
+
+        #[inline(always)]
+        unsafe fn load(from: *const f32) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_loadu_ps(from)) }
+        }
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32) {
+            // SAFETY: see above.
+            unsafe { _mm256_storeu_ps(to, self.0) }
+        }
+        #[inline(always)]
+        unsafe fn join(low: Self, high: Self) -> __m512 {
+            // SAFETY: see above.
+            unsafe { _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low.0), high.0) }
+        }
+        #[inline(always)]
+        unsafe fn split(both: __m512) -> [Self; 2] {
+            // SAFETY: see above.
+            unsafe { [Self(_mm512_castps512_ps256(both)), Self(_mm512_extractf32x8_ps::<1>(both))] }
+        }
+        #[inline(always)]
+        unsafe fn load_broad(from: *const f32) -> __m512 {
+            // SAFETY: see above.
+            unsafe { _mm512_loadu_ps(from) }
+        }
+    }
+}
+
 /// Defines `$name` as a call of the generic function `$body::<L>` with the widest [`Lane`] that may be used. The body must be
 /// `#[inline(always)]`, so that it is compiled with the instructions of its lane.
 macro_rules! dispatch {
@@ -147,6 +313,16 @@ macro_rules! dispatch {
                 unsafe fn wide($($argument: $type),*) {
                     // SAFETY: the caller of `$name` keeps the contract of `$body`; the CPU has what `__m256` needs.
                     unsafe { $body::<std::arch::x86_64::__m256>($($argument),*) }
+                }
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+                #[allow(clippy::too_many_arguments)]
+                unsafe fn widest($($argument: $type),*) {
+                    // SAFETY: as above.
+                    unsafe { $body::<$crate::lane::avx512::Half>($($argument),*) }
+                }
+                if negscale_cpu::has_avx512() {
+                    // SAFETY: as above.
+                    return unsafe { widest($($argument),*) };
                 }
                 if negscale_cpu::has_avx2() {
                     // SAFETY: as above.

@@ -51,25 +51,36 @@ fn naive(shape: &Shape, x: &[f32], weight: &[f32], dy: &[f32], bias: &[f32]) -> 
     [y, dx, dw]
 }
 
-/// Compares with the naive sum: bit for bit, or (3x3 windows of stride 1, whose transforms round) closely.
+/// Compares with the naive sum, in both precisions (the numbers are exact in both): bit for bit, or (3x3 windows of stride 1, whose
+/// transforms round) closely.
 fn check(shape: &Shape) {
     let [x_len, weight_len, y_len] = lengths(shape);
     let (x, weight, dy) = (whole(x_len, 1), whole(weight_len, 2), whole(y_len, 3));
     let bias = whole(shape.outputs, 4);
     let expected = naive(shape, &x, &weight, &dy, &bias);
-    let found = [
-        conv::forward(&x, &weight, Some(&bias), Some(&dy), shape, Precision::F32),
-        conv::data_gradient(&dy, &weight, shape, Precision::F32),
-        conv::weight_gradient(&x, &dy, shape, Precision::F32),
-    ];
     let rounds = shape.window.kernel == [3, 3] && shape.window.stride == [1, 1];
-    for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
-        assert_eq!(found.len(), expected.len(), "{shape:?}: {what}");
-        let allowed = if rounds { 1e-2 } else { 0.0 };
-        for (at, (a, b)) in found.iter().zip(expected).enumerate() {
-            // Written so that not-a-number fails.
-            let fits = (a - b).abs() <= allowed;
-            assert!(fits, "{shape:?}: result {what} (forward, data, weight) has {a} for {b} at {at}");
+    for precision in [Precision::F32, Precision::Bf16] {
+        let found = [
+            conv::forward(&x, &weight, Some(&bias), Some(&dy), shape, precision),
+            conv::data_gradient(&dy, &weight, shape, precision),
+            conv::weight_gradient(&x, &dy, shape, precision),
+        ];
+        for (what, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found.len(), expected.len(), "{shape:?}: {what}");
+            let most = shape.inputs.max(shape.outputs).max(shape.batch * shape.height * shape.width);
+            let allowed = match (rounds, precision) {
+                (false, _) => 0.0,
+                (true, Precision::F32) => 1e-2,
+                (true, Precision::Bf16) => 0.1 * ((9 * most) as f32).sqrt(),
+            };
+            for (at, (a, b)) in found.iter().zip(expected).enumerate() {
+                // Written so that not-a-number fails.
+                let fits = (a - b).abs() <= allowed;
+                assert!(
+                    fits,
+                    "{shape:?}, {precision:?}: result {what} (forward, data, weight) has {a} for {b} at {at}"
+                );
+            }
         }
     }
 }
@@ -96,9 +107,11 @@ fn what_an_earlier_convolution_left_in_its_buffers_reaches_no_later_result() {
     for poison in [f32::NAN, f32::INFINITY] {
         for dirty in shapes() {
             let [x, weight, y] = lengths(&dirty).map(|length| vec![poison; length]);
-            conv::forward(&x, &weight, None, Some(&y), &dirty, Precision::F32);
-            conv::data_gradient(&y, &weight, &dirty, Precision::F32);
-            conv::weight_gradient(&x, &y, &dirty, Precision::F32);
+            for precision in [Precision::F32, Precision::Bf16] {
+                conv::forward(&x, &weight, None, Some(&y), &dirty, precision);
+                conv::data_gradient(&y, &weight, &dirty, precision);
+                conv::weight_gradient(&x, &y, &dirty, precision);
+            }
             shapes().iter().filter(|clean| **clean != dirty).step_by(3).for_each(check);
         }
     }

@@ -8,7 +8,7 @@
 //! the rows $o$ with $s o + r = i + p$, $0 \le r < k$: so $r = (i+p) \bmod s + s j$ and $o = \lfloor (i+p)/s \rfloor - j$. All pixels with
 //! the same $(i+p) \bmod s$ use the same taps, and are a stride-1 convolution of the output gradient with those taps in reverse.
 
-use super::tile::{self, COLUMNS, Finish, ROWS, Skip};
+use super::tile::{self, COLUMNS, Finish, Skip};
 use super::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -286,9 +286,11 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, pane
             }
             at += count;
         }
-        let total = sources.len();
-        for panel in panel..last_panel {
+        let mut panel = panel;
+        while panel < last_panel {
             let first = panel * COLUMNS;
+            // Registers for twice as many rows are registers for twice as many columns.
+            let wide = if L::ROWS > 6 && last_panel - panel > 1 { 2 } else { 1 };
             let finish = Finish {
                 bias: if job.bias.is_null() { job.bias } else { job.bias.add(first) },
                 skip: if job.skip.is_null() {
@@ -296,25 +298,47 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, pane
                 } else {
                     Skip::Like { target: job.target.get(), skip: job.skip }
                 },
-                columns: (to.channels - first).min(COLUMNS),
+                columns: (to.channels - first).min(wide * COLUMNS),
             };
             let weights = job.panels.get().add(panel * depth * COLUMNS);
-            for start in (0..total).step_by(ROWS) {
-                // The last tile repeats its last row: computed again, it gives the same numbers.
-                let row = |i: usize| (start + i).min(total - 1);
-                let source = std::array::from_fn(|i| sources[row(i)]);
-                let target = std::array::from_fn(|i| targets[row(i)].add(first));
-                tile::rows::<L>(
-                    &source,
-                    &target,
-                    rows.taps,
-                    run_stride,
-                    columns.taps * from.channels,
-                    weights,
-                    &finish,
-                );
+            let step = depth * COLUMNS;
+            let runs = [rows.taps, run_stride, columns.taps * from.channels];
+            match (L::ROWS, wide) {
+                (12, 2) => multiply::<L, 12, 2>(&sources, &targets, first, runs, weights, step, &finish),
+                (12, _) => multiply::<L, 12, 1>(&sources, &targets, first, runs, weights, step, &finish),
+                _ => multiply::<L, 6, 1>(&sources, &targets, first, runs, weights, step, &finish),
             }
+            panel += wide;
         }
+    }
+}
+
+/// The product of all rows with `C` panels, into the targets from column `first` on.
+///
+/// # Safety
+/// Sources, targets and panels are as [`tile::rows`] wants them.
+#[inline(always)]
+unsafe fn multiply<L: Lane, const R: usize, const C: usize>(
+    sources: &[*const f32],
+    targets: &[*mut f32],
+    first: usize,
+    [runs, run_stride, length]: [usize; 3],
+    weights: *const f32,
+    step: usize,
+    finish: &Finish,
+) {
+    let total = sources.len();
+    for start in (0..total).step_by(R) {
+        let mut source = [sources[start]; R];
+        let mut target = [targets[start]; R];
+        for i in 0..R {
+            // The last tile repeats its last row: computed again, it gives the same numbers.
+            let row = (start + i).min(total - 1);
+            source[i] = sources[row];
+            target[i] = targets[row].wrapping_add(first);
+        }
+        // SAFETY: by contract.
+        unsafe { tile::rows::<L, R, C>(&source, &target, runs, run_stride, length, weights, step, finish) };
     }
 }
 

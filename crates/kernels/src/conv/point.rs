@@ -3,7 +3,7 @@
 //! Rows of the product are output channels, columns input channels: just how the weights lie in memory. Some output channels at a
 //! time, `dY` is transposed, so that a channel's pixels are one run for [`tile::rows`]; `X` is packed into panels.
 
-use super::tile::{self, COLUMNS, Finish, ROWS, Skip};
+use super::tile::{self, COLUMNS, Finish, Skip};
 use super::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -11,7 +11,7 @@ use crate::scratch::{Scratch, Shared, filled};
 /// Pixels whose products are added up before they go to memory: bounds the copies, and the length of sums in f32.
 const PIXELS: usize = 1024;
 /// Output channels of a piece of work.
-const CHANNELS: usize = 8 * ROWS;
+const CHANNELS: usize = 48;
 
 /// Whether this is such a layer.
 pub(super) fn fits(shape: &Shape) -> bool {
@@ -85,7 +85,6 @@ unsafe fn piece_with<L: Lane>(block: &Block, channel: usize, channels: usize, pa
     let run = pixels.next_multiple_of(8) + 8;
     let mut turned = Scratch::take(channels * run);
     let turned = turned.as_mut_ptr();
-    let mut nowhere = [0.0f32; COLUMNS];
     // SAFETY: pointers stay in the block, the copy and this piece's weights.
     unsafe {
         for n in 0..pixels {
@@ -94,22 +93,50 @@ unsafe fn piece_with<L: Lane>(block: &Block, channel: usize, channels: usize, pa
                 *turned.add(c * run + n) = *from.add(c);
             }
         }
-        for panel in panel..last {
+        let mut panel = panel;
+        while panel < last {
             let first = panel * COLUMNS;
-            let columns = (inputs - first).min(COLUMNS);
+            let wide = if L::ROWS > 6 && last - panel > 1 { 2 } else { 1 };
+            let columns = (inputs - first).min(wide * COLUMNS);
             let skip = if block.adds { Skip::Target } else { Skip::Nothing };
             let finish = Finish { bias: std::ptr::null(), skip, columns };
-            for start in (0..channels).step_by(ROWS) {
-                // Rows that do not exist go to a place of their own.
-                let mut source = [turned.cast_const(); ROWS];
-                let mut target = [nowhere.as_mut_ptr(); ROWS];
-                for i in 0..ROWS.min(channels - start) {
-                    source[i] = turned.add((start + i) * run);
-                    target[i] = block.dw.get().add((channel + start + i) * inputs + first);
-                }
-                let weights = block.panels.get().add(panel * pixels * COLUMNS);
-                tile::rows::<L>(&source, &target, 1, 0, pixels, weights, &finish);
+            let weights = block.panels.get().add(panel * pixels * COLUMNS);
+            let to = block.dw.get().add(channel * inputs + first);
+            let sizes = [channels, run, inputs, pixels];
+            match (L::ROWS, wide) {
+                (12, 2) => multiply::<L, 12, 2>(turned, to, sizes, weights, &finish),
+                (12, _) => multiply::<L, 12, 1>(turned, to, sizes, weights, &finish),
+                _ => multiply::<L, 6, 1>(turned, to, sizes, weights, &finish),
             }
+            panel += wide;
+        }
+    }
+}
+
+/// The products of `channels` runs of `pixels` numbers, `run` apart, with `C` panels, into rows `inputs` apart.
+///
+/// # Safety
+/// All of them exist.
+#[inline(always)]
+unsafe fn multiply<L: Lane, const R: usize, const C: usize>(
+    turned: *const f32,
+    to: *mut f32,
+    [channels, run, inputs, pixels]: [usize; 4],
+    weights: *const f32,
+    finish: &Finish,
+) {
+    let mut nowhere = [0.0f32; 2 * COLUMNS];
+    for start in (0..channels).step_by(R) {
+        // Rows that do not exist go to a place of their own.
+        let mut source = [turned; R];
+        let mut target = [nowhere.as_mut_ptr(); R];
+        // SAFETY: by contract.
+        unsafe {
+            for i in 0..R.min(channels - start) {
+                source[i] = turned.add((start + i) * run);
+                target[i] = to.add((start + i) * inputs);
+            }
+            tile::rows::<L, R, C>(&source, &target, 1, 0, pixels, weights, pixels * COLUMNS, finish);
         }
     }
 }

@@ -1,11 +1,25 @@
 //! The inner loops: small blocks of a matrix product whose sums stay in registers.
 
-use crate::lane::Lane;
+use crate::lane::{Lane, Numbers};
 
-/// Rows of a tile in [`rows`].
+/// Rows of a tile in [`outer`].
 pub(crate) const ROWS: usize = 6;
-/// Columns of a tile in [`rows`], and width of a panel of packed weights.
+/// Columns of a panel of packed weights.
 pub(crate) const COLUMNS: usize = 16;
+
+/// A statement for each of up to twelve rows, with the row's number as a constant.
+macro_rules! each_row {
+    ($rows:ident, $row:ident => $body:expr) => {
+        each_row!($rows, $row => $body; 0 1 2 3 4 5 6 7 8 9 10 11)
+    };
+    ($rows:ident, $row:ident => $body:expr; $($number:literal)*) => {
+        $(if $number < $rows {
+            let $row = $number;
+            $body;
+        })*
+    };
+}
+pub(super) use each_row;
 
 /// What is added to a target.
 #[derive(Clone, Copy)]
@@ -48,64 +62,76 @@ pub(crate) struct Finish {
 }
 
 /// `target[i][j] = sum over runs r, k of source[i][r * run_stride + k] * panel[(r * length + k) * 16 + j]`, plus bias and skip,
-/// for six rows `i` and up to sixteen columns `j`.
+/// for `R` rows `i` and up to sixteen columns `j` of each of `C` panels, `step` numbers apart.
 ///
 /// # Safety
-/// Each source has `runs` runs of `length` numbers, the panel `runs * length * 16`, each target room for `columns`; bias and skip (if
+/// Each source has `runs` runs of `length` numbers, each panel `runs * length * 16`, each target room for `columns`; bias and skip (if
 /// given) `columns` too.
 #[inline(always)]
-pub(crate) unsafe fn rows<L: Lane>(
-    source: &[*const f32; ROWS],
-    target: &[*mut f32; ROWS],
+#[allow(clippy::too_many_arguments)]
+pub(crate) unsafe fn rows<L: Lane, const R: usize, const C: usize>(
+    source: &[*const f32; R],
+    target: &[*mut f32; R],
     runs: usize,
     run_stride: usize,
     length: usize,
     panel: *const f32,
+    step: usize,
     finish: &Finish,
 ) {
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
-        let mut sums = [[L::splat(0.0); 2]; ROWS];
+        let mut sums = [[L::Broad::splat(0.0); C]; R];
         let mut panel = panel;
-        let mut at = *source;
+        let mut start = 0;
         for _ in 0..runs {
-            for k in 0..length {
-                let (left, right) = (L::load(panel), L::load(panel.add(8)));
+            for k in start..start + length {
+                let mut right = [L::Broad::splat(0.0); C];
+                for (c, right) in right.iter_mut().enumerate() {
+                    *right = L::load_broad(panel.wrapping_add(c * step));
+                }
                 panel = panel.add(COLUMNS);
-                for (sum, a) in sums.iter_mut().zip(&at) {
-                    let value = L::splat(*a.add(k));
-                    *sum = [value.mul_add(left, sum[0]), value.mul_add(right, sum[1])];
+                for (sum, a) in sums.iter_mut().zip(source) {
+                    let value = L::Broad::splat(*a.add(k));
+                    for c in 0..C {
+                        sum[c] = value.mul_add(right[c], sum[c]);
+                    }
                 }
             }
-            for a in &mut at {
-                *a = a.wrapping_add(run_stride);
-            }
+            start += run_stride;
         }
-        // Row by row and not in a loop: an index that varies would keep all sums in memory, and store them in every step above.
-        let [s0, s1, s2, s3, s4, s5] = sums;
-        let [t0, t1, t2, t3, t4, t5] = *target;
-        put(s0, t0, finish);
-        put(s1, t1, finish);
-        put(s2, t2, finish);
-        put(s3, t3, finish);
-        put(s4, t4, finish);
-        put(s5, t5, finish);
+        // Row by row and not in a loop: an index that varies would keep all sums in memory.
+        each_row!(R, i => put_row::<L, C>(sums[i], target[i], finish));
     }
 }
 
-/// Stores the sums of a row, as far as there are columns.
+/// Stores the sums of a row.
 ///
 /// # Safety
 /// As for [`rows`].
 #[inline(always)]
-unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, finish: &Finish) {
+unsafe fn put_row<L: Lane, const C: usize>(sums: [L::Broad; C], to: *mut f32, finish: &Finish) {
+    for (c, sum) in sums.into_iter().enumerate() {
+        // SAFETY: by contract.
+        unsafe { put::<L>(L::split(sum), to.wrapping_add(c * COLUMNS), c * COLUMNS, finish) };
+    }
+}
+
+/// Stores sixteen sums of a row from column `first` on, as far as there are columns.
+///
+/// # Safety
+/// As for [`rows`].
+#[inline(always)]
+unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, first: usize, finish: &Finish) {
+    let columns = finish.columns.saturating_sub(first);
     // SAFETY: only existing columns are touched.
     unsafe {
         let skip = finish.skip.place(to);
-        if finish.columns == COLUMNS {
-            if !finish.bias.is_null() {
-                left = left.add(L::load(finish.bias));
-                right = right.add(L::load(finish.bias.add(8)));
+        let bias = finish.bias.wrapping_add(if finish.bias.is_null() { 0 } else { first });
+        if columns >= COLUMNS {
+            if !bias.is_null() {
+                left = left.add(L::load(bias));
+                right = right.add(L::load(bias.add(8)));
             }
             if !skip.is_null() {
                 left = left.add(L::load(skip));
@@ -117,8 +143,8 @@ unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, finish: &Fin
             let mut whole = [0.0f32; COLUMNS];
             left.store(whole.as_mut_ptr());
             right.store(whole.as_mut_ptr().add(8));
-            for (j, value) in whole.iter().enumerate().take(finish.columns) {
-                let bias = if finish.bias.is_null() { 0.0 } else { *finish.bias.add(j) };
+            for (j, value) in whole.iter().enumerate().take(columns) {
+                let bias = if bias.is_null() { 0.0 } else { *bias.add(j) };
                 let skip = if skip.is_null() { 0.0 } else { *skip.add(j) };
                 *to.add(j) = value + bias + skip;
             }
@@ -135,28 +161,24 @@ pub(crate) struct Places<'a> {
     pub right: &'a [*const f32],
 }
 
-/// `sums[i * 16 + j] += sum over n of left[n][offset + i] * right[n][column + j]` for six `i` and sixteen `j`.
+/// `sums[i * 16 + j] += sum over n of left[n][offset + i] * right[n][column + j]` for `R` rows `i` and sixteen `j`.
 ///
 /// # Safety
-/// Every place has six numbers at `offset` and sixteen at `column`; `sums` has 96.
+/// Every place has `R` numbers at `offset` and sixteen at `column`; `sums` has `16 R`.
 #[inline(always)]
-pub(crate) unsafe fn outer<L: Lane>(places: &Places, column: usize, sums: *mut f32) {
+pub(crate) unsafe fn outer<L: Lane, const R: usize>(places: &Places, column: usize, sums: *mut f32) {
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
-        let mut held = [[L::splat(0.0); 2]; ROWS];
+        let mut held = [L::Broad::splat(0.0); R];
         for (left, right) in places.left.iter().zip(places.right) {
-            let (a, b) = (left.add(places.offset), right.add(column));
-            let (b0, b1) = (L::load(b), L::load(b.add(8)));
+            let a = left.add(places.offset);
+            let b = L::load_broad(right.add(column));
             for (i, held) in held.iter_mut().enumerate() {
-                let value = L::splat(*a.add(i));
-                *held = [value.mul_add(b0, held[0]), value.mul_add(b1, held[1])];
+                *held = L::Broad::splat(*a.add(i)).mul_add(b, *held);
             }
         }
-        for (i, held) in held.iter().enumerate() {
-            for half in 0..2 {
-                let to = sums.add(i * COLUMNS + half * 8);
-                L::load(to).add(held[half]).store(to);
-            }
+        for (i, held) in held.into_iter().enumerate() {
+            put_panels::<L, 2>(L::split(held), sums.add(i * COLUMNS), true);
         }
     }
 }
@@ -196,6 +218,60 @@ pub(crate) unsafe fn panels<L: Lane, const P: usize>(
         put_panels(h1, sums.add(stride), add);
         put_panels(h2, sums.add(2 * stride), add);
         put_panels(h3, sums.add(3 * stride), add);
+    }
+}
+
+/// As [`panels`] for eight `i` and `16 P` columns: two panels fill a register where registers have room for them.
+///
+/// # Safety
+/// As for [`panels`], with `2 P` panels and eight rows of `16 P` sums.
+#[inline(always)]
+pub(crate) unsafe fn broad_panels<L: Lane, const P: usize>(
+    left: *const f32,
+    right: *const f32,
+    panel: usize,
+    depth: usize,
+    sums: *mut f32,
+    stride: usize,
+    add: bool,
+) {
+    // SAFETY: all offsets stay inside what the caller vouches for.
+    unsafe {
+        let mut held = [[L::Broad::splat(0.0); P]; 8];
+        for t in 0..depth {
+            let mut b = [L::Broad::splat(0.0); P];
+            for (q, b) in b.iter_mut().enumerate() {
+                let from = right.add(2 * q * panel + t * 8);
+                *b = L::join(L::load(from), L::load(from.add(panel)));
+            }
+            for (i, held) in held.iter_mut().enumerate() {
+                let value = L::Broad::splat(*left.add(t * 8 + i));
+                for q in 0..P {
+                    held[q] = value.mul_add(b[q], held[q]);
+                }
+            }
+        }
+        let [h0, h1, h2, h3, h4, h5, h6, h7] = held;
+        put_broad::<L, P>(h0, sums, add);
+        put_broad::<L, P>(h1, sums.add(stride), add);
+        put_broad::<L, P>(h2, sums.add(2 * stride), add);
+        put_broad::<L, P>(h3, sums.add(3 * stride), add);
+        put_broad::<L, P>(h4, sums.add(4 * stride), add);
+        put_broad::<L, P>(h5, sums.add(5 * stride), add);
+        put_broad::<L, P>(h6, sums.add(6 * stride), add);
+        put_broad::<L, P>(h7, sums.add(7 * stride), add);
+    }
+}
+
+/// Adds to or sets `16 P` sums.
+///
+/// # Safety
+/// There is room for them.
+#[inline(always)]
+unsafe fn put_broad<L: Lane, const P: usize>(held: [L::Broad; P], to: *mut f32, add: bool) {
+    for (q, held) in held.into_iter().enumerate() {
+        // SAFETY: by contract.
+        unsafe { put_panels::<L, 2>(L::split(held), to.add(q * 16), add) };
     }
 }
 

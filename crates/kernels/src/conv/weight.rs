@@ -126,9 +126,10 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
     let mut right: Vec<*const f32> = Vec::with_capacity(band * ow);
     let pixels = band * ow;
     let packs = last_panel - first_panel > 1;
-    let mut packed = Scratch::take(pixels * 8);
+    let apart = if L::ROWS > 6 { 12 } else { 8 };
+    let mut packed = Scratch::take(pixels * apart);
     let packed = packed.as_mut_ptr().cast_const();
-    let side_by_side: Vec<*const f32> = (0..pixels).map(|n| packed.wrapping_add(n * 8)).collect();
+    let side_by_side: Vec<*const f32> = (0..pixels).map(|n| packed.wrapping_add(n * apart)).collect();
     let per_panel = kh * job.tiles * ROWS * COLUMNS;
     // SAFETY: pointers stay in the images, the copies and this piece's sums.
     unsafe {
@@ -167,12 +168,18 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
                 at += count;
             }
             for r in 0..kh {
-                for tile in 0..job.tiles {
+                let mut tile = 0;
+                while tile < job.tiles {
                     let offset = r * row + tile * ROWS;
+                    // Where the registers have room, two tiles at a time: their sums lie one after the other.
+                    let both = L::ROWS > 6 && job.tiles - tile > 1;
                     let places = if packs {
-                        // Side by side, six numbers of each pixel are read from as few lines of the cache as can be.
+                        // Side by side, the numbers of each pixel are read from as few lines of the cache as can be.
                         for (from, to) in left.iter().zip(&side_by_side) {
                             L::load(from.add(offset)).store(to.cast_mut());
+                            if both {
+                                L::load(from.add(offset + 4)).store(to.add(4).cast_mut());
+                            }
                         }
                         Places { left: &side_by_side[..left.len()], offset: 0, right: &right }
                     } else {
@@ -180,8 +187,13 @@ unsafe fn piece_with<L: Lane>(job: &Job, lane: usize, group: usize) {
                     };
                     for panel in 0..last_panel - first_panel {
                         let to = sums.add(((panel * kh + r) * job.tiles + tile) * ROWS * COLUMNS);
-                        tile::outer::<L>(&places, panel * pixels * COLUMNS, to);
+                        if both {
+                            tile::outer::<L, 12>(&places, panel * pixels * COLUMNS, to);
+                        } else {
+                            tile::outer::<L, 6>(&places, panel * pixels * COLUMNS, to);
+                        }
                     }
+                    tile += if both { 2 } else { 1 };
                 }
             }
         }

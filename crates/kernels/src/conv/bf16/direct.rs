@@ -6,7 +6,7 @@
 use super::tile::{COLUMNS, Finish, PANEL, ROWS, put, rows};
 use super::wide::{Pair, Wide, dispatch_pairs};
 use crate::conv::gather::{Axis, Images, phase};
-use crate::conv::tile::Skip;
+use crate::conv::tile::{Skip, each_row};
 use crate::conv::{Shape, parallel};
 use crate::scratch::{Scratch, Shared, filled};
 
@@ -293,9 +293,7 @@ unsafe fn multiply<W: Wide, const C: usize>(
         // SAFETY: by contract.
         unsafe {
             let sums = rows::<W, C>(&source, runs, run_stride, length, weights);
-            for (sums, to) in sums.into_iter().zip(&target) {
-                put::<W, C>(sums, to.add(first), finish);
-            }
+            each_row!(ROWS, i => put::<W, C>(sums[i], target[i].add(first), finish));
         }
     }
 }

@@ -38,12 +38,13 @@ fn flattened(shape: &Shape) -> Shape {
     let window = shape.window;
     if window.kernel == [1, 1] && window.stride == [1, 1] && window.padding == [0, 0] {
         let pixels = shape.batch * shape.height * shape.width;
-        // Rows short enough for the copies, many enough for the threads.
-        let width = (pixels.div_ceil(PIECES)).clamp(1, 2 * BLOCK);
-        if pixels % width == 0 {
+        // Rows short enough for the copies, many enough for the threads, and even, so that no pixel is without a partner.
+        let fits = |width: &usize| pixels % width == 0;
+        let longest = pixels.div_ceil(PIECES).clamp(1, 2 * BLOCK);
+        let even = (longest / 2..=longest).rev().filter(|width| width % 2 == 0).find(fits);
+        if let Some(width) = even.or_else(|| (1..=8 * BLOCK).rev().find(fits)) {
             return Shape { batch: 1, height: pixels / width, width, ..*shape };
         }
-        return Shape { batch: 1, height: 1, width: pixels, ..*shape };
     }
     *shape
 }
@@ -120,9 +121,9 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
     // Rows of output pixels, in the order of the batch.
     let (first, last) = (lane * batch * oh / job.lanes, (lane + 1) * batch * oh / job.lanes);
     let pairs = ow.div_ceil(2);
-    // Pixels that some window of a row sees, and the numbers of a row of the copy: up to seven places of no use are read after the
-    // last. Rows a power of two apart would all fall into the same few sets of the cache.
-    let span = (2 * pairs - 1) * sw + kw;
+    // Pixels that the first windows of the pairs see, and the numbers of a row of the copy: up to seven places of no use are read after
+    // the last. Rows a power of two apart would all fall into the same few sets of the cache.
+    let span = 2 * (pairs - 1) * sw + kw;
     let row = span * inputs + OUTER;
     let row = if row % 256 == 0 { row + 16 } else { row };
     let band = (BLOCK / pairs).clamp(1, (last - first).max(1));
@@ -156,7 +157,9 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                     let source = (y * sh + r) as isize - ph as isize;
                     let inside = (0..height as isize).contains(&source);
                     let from = inside.then(|| job.x.add((b * height + source as usize) * width * inputs));
-                    pair_row::<W>(from, width * inputs, pw * inputs, sw * inputs, row, free.add(r * row));
+                    // A stride may be longer than can be counted, if it is never taken.
+                    let step = sw.saturating_mul(inputs);
+                    pair_row::<W>(from, width * inputs, pw * inputs, step, row, free.add(r * row));
                 }
                 for n in 0..count {
                     let from = job.dy.add(((b * oh + y + n) * ow) * outputs + first_channel);
@@ -170,7 +173,7 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
             for r in 0..kh {
                 for place in (0..job.places).step_by(OUTER) {
                     let to = sums.add((r * job.places + place) * job.channels);
-                    let (offset, step) = (r * row + place, 2 * sw * inputs);
+                    let (offset, step) = (r * row + place, sw.wrapping_mul(2 * inputs));
                     let mut column = 0;
                     while column < channels {
                         let (right, to) = (gradient.add(column), to.add(column));
@@ -228,7 +231,12 @@ unsafe fn pair_row<W: Wide>(
             return;
         };
         for n in (0..row).step_by(COLUMNS) {
-            let pairs = part::<W>(from, length, before, n).pair(part::<W>(from, length, before, n + step));
+            let pairs = part::<W>(from, length, before, n).pair(part::<W>(
+                from,
+                length,
+                before,
+                n.saturating_add(step),
+            ));
             W::store_pairs(pairs, to.add(n));
         }
     }
@@ -242,6 +250,9 @@ unsafe fn pair_row<W: Wide>(
 unsafe fn part<W: Wide>(from: *const f32, length: usize, before: usize, n: usize) -> W {
     // SAFETY: cut to the row.
     unsafe {
+        if n >= before + length {
+            return W::splat(0.0);
+        }
         if n >= before && n - before + COLUMNS <= length {
             return W::load(from.add(n - before));
         }

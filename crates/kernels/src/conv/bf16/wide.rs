@@ -147,7 +147,7 @@ impl Numbers for [f32; 16] {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Numbers, Pair, Wide};
+    use super::{Pair, Wide};
     use std::arch::x86_64::*;
     use std::mem::transmute;
 
@@ -223,35 +223,6 @@ mod avx512 {
                     transmute::<__m512i, __m512bh>(right),
                 )
             }
-        }
-    }
-
-    // SAFETY (all blocks below): as above.
-    impl Numbers for __m512 {
-        #[inline(always)]
-        unsafe fn splat(value: f32) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm512_set1_ps(value) }
-        }
-        #[inline(always)]
-        unsafe fn add(self, other: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm512_add_ps(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn sub(self, other: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm512_sub_ps(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn mul(self, other: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm512_mul_ps(self, other) }
-        }
-        #[inline(always)]
-        unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
-            // SAFETY: see above.
-            unsafe { _mm512_fmadd_ps(self, factor, term) }
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::axes::{filter_both, load_places, output_both};
 use super::tiles::transform_input_with;
 use super::{Grid, PLACES, REACH, SHIFT, Steps, TILE};
-use crate::conv::tile::{self, COLUMNS, Finish, ROWS, Skip};
+use crate::conv::tile::{self, COLUMNS, Finish, Skip};
 use crate::conv::{Shape, parallel};
 use crate::lane::{Lane, dispatch};
 use crate::scratch::{Scratch, Shared, filled};
@@ -140,10 +140,8 @@ fn convolve(
 ) -> Vec<f32> {
     let tiles = batch * to.tiles[0] * to.tiles[1];
     let panels = to.channels.div_ceil(COLUMNS);
-    let block = (HELD / (PLACES * from.channels))
-        .clamp(12, 96)
-        .next_multiple_of(ROWS)
-        .min(tiles.next_multiple_of(ROWS));
+    let block =
+        (HELD / (PLACES * from.channels)).clamp(12, 96).next_multiple_of(12).min(tiles.next_multiple_of(12));
     let blocks = tiles.div_ceil(block);
     // With few tiles, output channels are shared among the threads too.
     let groups = if blocks >= 8 { 1 } else { (8 / blocks).min(panels.div_ceil(4)).max(1) };
@@ -203,24 +201,54 @@ unsafe fn piece_with<L: Lane>(job: &Job, block: usize, group: usize) {
             v,
             Steps { place, tile: row, channel: 8 },
         );
-        let finish = Finish { bias: std::ptr::null(), skip: Skip::Nothing, columns: COLUMNS };
         for p in 0..PLACES {
-            for panel in first_panel..last_panel {
+            let mut panel = first_panel;
+            while panel < last_panel {
+                let wide = if L::ROWS > 6 && last_panel - panel > 1 { 2 } else { 1 };
                 let filter = job.filters.get().add((panel * PLACES + p) * filter_place(depth));
-                for t in (0..tiles).step_by(ROWS) {
-                    let at = |i: usize| (t + i).min(tiles - 1);
-                    let source = std::array::from_fn(|i| v.add(p * place + at(i) * row).cast_const());
-                    let target = std::array::from_fn(|i| {
-                        m.add(p * result_place + at(i) * result + (panel - first_panel) * COLUMNS)
-                    });
-                    tile::rows::<L>(&source, &target, 1, 0, depth, filter, &finish);
+                let to = m.add(p * result_place + (panel - first_panel) * COLUMNS);
+                let (from, sizes) = (v.add(p * place), [tiles, row, result, depth]);
+                match (L::ROWS, wide) {
+                    (12, 2) => multiply::<L, 12, 2>(from, to, sizes, filter),
+                    (12, _) => multiply::<L, 12, 1>(from, to, sizes, filter),
+                    _ => multiply::<L, 6, 1>(from, to, sizes, filter),
                 }
+                panel += wide;
             }
         }
         let start = first_panel * COLUMNS;
         let channels = (job.to.channels - start).min(result);
         for t in 0..tiles {
             transform_output::<L>(job, first + t, start, channels, m.add(t * result), result_place);
+        }
+    }
+}
+
+/// The products of some tiles, `row` numbers apart, with `C` panels of filters, into rows of `result` numbers.
+///
+/// # Safety
+/// All of them exist.
+#[inline(always)]
+unsafe fn multiply<L: Lane, const R: usize, const C: usize>(
+    v: *const f32,
+    m: *mut f32,
+    [tiles, row, result, depth]: [usize; 4],
+    filter: *const f32,
+) {
+    let finish = Finish { bias: std::ptr::null(), skip: Skip::Nothing, columns: C * COLUMNS };
+    for start in (0..tiles).step_by(R) {
+        let mut source = [v; R];
+        let mut target = [m; R];
+        // SAFETY: by contract.
+        unsafe {
+            for i in 0..R {
+                // The last block repeats its last row: computed again, it gives the same numbers.
+                let tile = (start + i).min(tiles - 1);
+                source[i] = v.add(tile * row);
+                target[i] = m.add(tile * result);
+            }
+            let step = PLACES * filter_place(depth);
+            tile::rows::<L, R, C>(&source, &target, 1, 0, depth, filter, step, &finish);
         }
     }
 }

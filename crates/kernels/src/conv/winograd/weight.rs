@@ -240,6 +240,27 @@ unsafe fn multiply_with<L: Lane>(
 ) {
     let stride = right * 8;
     let mut column = 0;
+    while L::ROWS > 6 && right - column > 1 {
+        // As below, with two panels in a register.
+        let wide = match (right - column) / 2 {
+            1 => 1,
+            2 | 4 => 2,
+            _ => 3,
+        };
+        // SAFETY: inside the panels and sums.
+        unsafe {
+            let b = b.add(column * panel);
+            for row in 0..left {
+                let (a, to) = (a.add(row * panel), sums.add(row * 8 * stride + column * 8));
+                match wide {
+                    1 => tile::broad_panels::<L, 1>(a, b, panel, depth, to, stride, add),
+                    2 => tile::broad_panels::<L, 2>(a, b, panel, depth, to, stride, add),
+                    _ => tile::broad_panels::<L, 3>(a, b, panel, depth, to, stride, add),
+                }
+            }
+        }
+        column += 2 * wide;
+    }
     while column < right {
         // Three panels at a time fill the registers; a rest of four is better cut into two and two.
         let wide = match right - column {

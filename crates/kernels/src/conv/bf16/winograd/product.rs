@@ -5,6 +5,7 @@ use super::super::wide::{Pair, Wide, dispatch_pairs};
 use super::axes::{input_tile, output_tile};
 use super::filters::{filter_place, transform, vectors};
 use super::{PLACES, REACH, SHIFT, TILE};
+use crate::conv::tile::each_row;
 use crate::conv::winograd::Grid;
 use crate::conv::{Shape, parallel};
 use crate::scratch::{Scratch, Shared, filled};
@@ -199,23 +200,21 @@ unsafe fn multiply<W: Wide, const C: usize>(
                     target[i] = m.add(p * result_place + tile * PANEL);
                 }
                 let sums = rows::<W, C>(&source, 1, 0, depth.div_ceil(2), filter);
-                store_rows(sums, &target);
+                each_row!(ROWS, i => store_row(sums[i], target[i]));
             }
         }
     }
 }
 
-/// Stores all sums.
+/// Stores a row of sums.
 ///
 /// # Safety
-/// Every target has room for `16 C` numbers.
+/// There is room for them.
 #[inline(always)]
-unsafe fn store_rows<W: Wide, const C: usize>(sums: [[W; C]; ROWS], target: &[*mut f32; ROWS]) {
-    for (sums, to) in sums.into_iter().zip(target) {
-        for (c, sum) in sums.into_iter().enumerate() {
-            // SAFETY: by contract.
-            unsafe { sum.store(to.add(c * COLUMNS)) };
-        }
+unsafe fn store_row<W: Wide, const C: usize>(sums: [W; C], to: *mut f32) {
+    for (c, sum) in sums.into_iter().enumerate() {
+        // SAFETY: by contract.
+        unsafe { sum.store(to.add(c * COLUMNS)) };
     }
 }
 
