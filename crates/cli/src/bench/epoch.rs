@@ -1,11 +1,11 @@
 //! `negscale bench host --epochs`: whole epochs of a method, beside the time that their passes alone take.
 //!
 //! With $t$ the time of an epoch, $f$ that of a forward pass for one sample and $n$ the forward passes of the epoch (one sample, one network;
-//! a pass of training counts as three, because the way back costs about twice the way there), the ratio is $t / (n f)$: 1 if an
+//! a pass of training counts as three, because the way back costs about twice the way there; heads count by their multiply-adds), the ratio is $t / (n f)$: 1 if an
 //! epoch is its passes and nothing else. Forward passes are timed before and after every epoch, so that a machine whose
 //! speed wanders does so for both.
 
-use super::host::{Case, Stopwatch, median};
+use super::host::{Case, Stopwatch};
 use anyhow::Result;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -38,7 +38,7 @@ pub fn say(line: &serde_json::Value) -> Result<()> {
     say!(
         "{:<16} {:>6} {:>10} {:>14} {:>12} {:>7} {:>10}",
         line["host"].as_str().unwrap_or_default(),
-        line["batch"],
+        line["batch"].to_string(),
         number("epoch_ms", 1),
         number("passes", 1),
         number("forward_us", 1),
@@ -101,39 +101,39 @@ fn forward(trainer: &Trainer, batch: usize) -> Result<[Option<f64>; 2]> {
     Ok(begun.since().map(|seconds| seconds.map(|seconds| seconds / (passes * batch) as f64)))
 }
 
-fn work(trainer: &Trainer) -> u64 {
-    (0..trainer.networks().len()).map(|net| trainer.networks().net(net).work()).sum()
+fn passes(trainer: &Trainer) -> f64 {
+    (0..trainer.networks().len()).map(|net| trainer.networks().net(net).passes()).sum()
 }
 
-/// Epochs of a method after its first.
+/// Epochs of a method after its first, all together: a single one may be shorter than the system's clock can tell.
 pub fn measure(case: &Case, epochs: usize) -> Result<serde_json::Value> {
     let mut trainer = Stopwatch::new(case, "none")?.trainer;
     trainer.stop_flag().store(false, std::sync::atomic::Ordering::Relaxed);
     // The rest of the first epoch: methods divide samples from the second on.
     trainer.epoch(|_| {})?;
-    let samples = trainer.ledger()?.len();
-    let (mut times, mut passes, mut forwards) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut ratios, mut cpu_ratios) = (Vec::new(), Vec::new());
+    let samples = trainer.ledger()?.len() as f64;
+    let (mut taken, mut alone, mut made) = ([Some(0.0); 2], [Some(0.0); 2], 0.0);
     for _ in 0..epochs {
         let before = forward(&trainer, case.batch)?;
-        let (begun, done) = (Clocks::now(), work(&trainer));
+        let (begun, done) = (Clocks::now(), passes(&trainer));
         trainer.epoch(|_| {})?;
-        let (taken, count) = (begun.since(), work(&trainer).saturating_sub(done) as f64);
+        let (now, count) = (begun.since(), passes(&trainer) - done);
         let after = forward(&trainer, case.batch)?;
-        let mean = |clock: usize| Some((before[clock]? + after[clock]?) / 2.0);
-        let ratio =
-            |clock: usize| Some(taken[clock]? / (count * mean(clock)?)).filter(|ratio| ratio.is_finite());
-        times.extend(taken[0]);
-        forwards.extend(mean(0));
-        passes.push(count / samples as f64);
-        ratios.extend(ratio(0));
-        cpu_ratios.extend(ratio(1));
+        made += count;
+        for clock in 0..2 {
+            let add = |sum: Option<f64>, more: Option<f64>| Some(sum? + more?);
+            taken[clock] = add(taken[clock], now[clock]);
+            let mean = before[clock].zip(after[clock]).map(|(before, after)| count * (before + after) / 2.0);
+            alone[clock] = add(alone[clock], mean);
+        }
     }
-    let middle = |values: &mut Vec<f64>| (!values.is_empty()).then(|| median(values));
+    let ratio = |clock: usize| Some(taken[clock]? / alone[clock]?).filter(|ratio| ratio.is_finite());
+    let each = |sum: Option<f64>, of: f64| sum.map(|sum| sum / of);
     Ok(serde_json::json!({
         "host": case.host, "net": case.net, "batch": case.batch, "precision": precision_name(case.precision),
-        "samples": samples, "epochs": epochs, "epoch_ms": middle(&mut times).map(|s| 1e3 * s), "passes": middle(&mut passes),
-        "forward_us": middle(&mut forwards).map(|s| 1e6 * s), "ratio": middle(&mut ratios), "cpu_ratio": middle(&mut cpu_ratios),
+        "samples": samples, "epochs": epochs, "epoch_ms": each(taken[0], epochs as f64 / 1e3),
+        "passes": made / samples / epochs as f64, "forward_us": each(alone[0], made / 1e6),
+        "ratio": ratio(0), "cpu_ratio": ratio(1),
         "cpu": negscale_cpu::name(), "threads": rayon::current_num_threads(),
     }))
 }

@@ -195,7 +195,7 @@ fn measure(case: &Case, rounds: usize, steps: usize) -> Result<(f64, f64, f64)> 
     Ok((median(&mut alone), median(&mut with), median(&mut ratios)))
 }
 
-pub(super) fn median(values: &mut [f64]) -> f64 {
+fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
@@ -218,7 +218,9 @@ impl Stopwatch {
         let items = if kind == ItemKind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
         let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;
-        let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), None)?;
+        // Methods that are given some true labels need to find them.
+        let truth = (0..count).map(|i| (i % CLASSES) as u32).collect();
+        let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), Some(truth))?;
         let mut settings = TrainSettings::of(host, net, kind)?;
         let card = hosts::card(host)?;
         for key in ["warm_up", "warm"] {

@@ -1,6 +1,6 @@
 //! One type for all networks.
 
-use super::heads::{concepts, prediction, run_head};
+use super::heads::{concepts, head_size, prediction, run_head};
 use super::initial::Site;
 use super::layers::{Dense, Slot, nameless_module};
 use super::pass::{Mode, Pass};
@@ -128,6 +128,8 @@ pub struct Network {
     spec: NetSpec,
     features: usize,
     precision: Precision,
+    /// Of one sample, heads left out.
+    multiply_adds: u64,
     work: Arc<AtomicU64>,
 }
 
@@ -136,7 +138,7 @@ impl Network {
     pub fn build(spec: &NetSpec, device: &Device) -> Result<Self> {
         let site = Site::new(spec.seed, spec.checked()?.rule, device);
         let body = Body::new(spec, &site)?;
-        let (features, _) = body.trace(spec, spec.input)?;
+        let (features, Shapes { multiply_adds, .. }) = body.trace(spec, spec.input)?;
         let heads = spec.heads;
         Ok(Self {
             body,
@@ -149,6 +151,7 @@ impl Network {
             spec: spec.clone(),
             features,
             precision: Precision::F32,
+            multiply_adds,
             work: Arc::default(),
         })
     }
@@ -163,15 +166,20 @@ impl Network {
         self.precision
     }
 
-    /// Samples that this network and its copies have been run over, as forward passes: in a pass of training a sample counts three
-    /// times, because the way back costs twice the way there. For benchmarks.
-    pub fn work(&self) -> u64 {
-        self.work.load(Relaxed)
+    /// How often this network and its copies have been run forward over a sample, heads counted by their multiply-adds. A pass of
+    /// training counts three times, because the way back costs about twice the way there. For benchmarks.
+    pub fn passes(&self) -> f64 {
+        self.work.load(Relaxed) as f64 / self.multiply_adds.max(1) as f64
     }
 
-    /// Corrects [`work`](Self::work) for so many samples of passes of training without the way back.
+    /// Corrects [`passes`](Self::passes) for so many samples of passes of training without the way back.
     pub fn without_way_back(&self, samples: usize) {
-        self.work.fetch_sub(2 * samples as u64, Relaxed);
+        self.work.fetch_sub(2 * samples as u64 * self.multiply_adds, Relaxed);
+    }
+
+    fn count(&self, pass: &Pass, samples: usize, multiply_adds: u64) {
+        let times = if pass.mode == Mode::Evaluate { 1 } else { 3 };
+        self.work.fetch_add(times * samples as u64 * multiply_adds, Relaxed);
     }
 
     fn run<'a>(&self, pass: &'a Pass) -> Tensors<'a> {
@@ -206,8 +214,7 @@ impl Network {
         if input != self.spec.input {
             self.body.trace(&self.spec, input)?;
         }
-        let times = if pass.mode == Mode::Evaluate { 1 } else { 3 };
-        self.work.fetch_add(times * samples.len() as u64, Relaxed);
+        self.count(pass, samples.len(), self.multiply_adds);
         let run = &mut self.run(pass);
         let features = match (samples, &self.body) {
             (Samples::Images(images), body) => body.features(run, images),
@@ -258,14 +265,17 @@ impl Network {
         pass: &Pass,
     ) -> Result<Tensor<2>> {
         match slots {
-            Some(slots) => Ok(run_head(slots, &mut self.run(pass), x)),
+            Some(slots) => {
+                self.count(pass, x.dims()[0], head_size(slots));
+                Ok(run_head(slots, &mut self.run(pass), x))
+            }
             None => Err(Error::NoHead { net: self.spec.name.clone(), head }),
         }
     }
 
     /// Multiply-adds of one sample, heads left out.
     pub fn multiply_adds(&self) -> Result<u64> {
-        Ok(self.body.trace(&self.spec, self.spec.input)?.1.multiply_adds)
+        Ok(self.multiply_adds)
     }
 }
 
@@ -321,6 +331,7 @@ impl Module for Network {
             spec: self.spec.clone(),
             features: self.features,
             precision: self.precision,
+            multiply_adds: self.multiply_adds,
             work: self.work.clone(),
         }
     }
