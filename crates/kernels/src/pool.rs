@@ -34,20 +34,17 @@ impl Grid {
             ..(last / stride[axis] + 1).min(self.out[axis])
     }
 
-    /// The positions of image `b` covered by output (`y`, `x`), as offsets of their first channel.
+    /// The positions of image `b` covered by output (`y`, `x`), as offsets of their first channel, into `taps`.
     #[inline(always)]
-    fn taps(&self, b: usize, y: usize, x: usize) -> Taps {
+    fn find_taps(&self, b: usize, y: usize, x: usize, taps: &mut Vec<usize>) {
         let Self { height, width, channels, .. } = *self;
-        let (rows, columns) = (self.covered(0, y, height), self.covered(1, x, width));
-        let first = ((b * height + rows.start) * width + columns.start) * channels;
-        let (rows, columns) = (rows.len(), columns.len());
-        Taps {
-            at: first,
-            left: columns,
-            rows: if columns > 0 { rows } else { 0 },
-            columns,
-            channels,
-            line: width * channels,
+        let columns = self.covered(1, x, width);
+        taps.clear();
+        for row in self.covered(0, y, height) {
+            let first = (b * height + row) * width;
+            for column in columns.clone() {
+                taps.push((first + column) * channels);
+            }
         }
     }
 
@@ -70,40 +67,6 @@ impl Grid {
     fn place(&self, pixel: usize) -> [usize; 3] {
         let [oh, ow] = self.out;
         [pixel / (oh * ow), pixel / ow % oh, pixel % ow]
-    }
-}
-
-/// Row by row through a window. By hand, because the adapters of iterators are not compiled with the instructions of the function
-/// they are used in, and each of their steps is then a call.
-struct Taps {
-    at: usize,
-    /// Columns left in this row, and rows left with this one.
-    left: usize,
-    rows: usize,
-    columns: usize,
-    channels: usize,
-    /// Values from one row of the image to the next.
-    line: usize,
-}
-
-impl Iterator for Taps {
-    type Item = usize;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<usize> {
-        if self.rows == 0 {
-            return None;
-        }
-        let here = self.at;
-        self.left -= 1;
-        if self.left > 0 {
-            self.at += self.channels;
-        } else {
-            self.rows -= 1;
-            self.left = self.columns;
-            self.at = here + self.line - (self.columns - 1) * self.channels;
-        }
-        Some(here)
     }
 }
 
@@ -201,11 +164,12 @@ fn piece(grid: &Grid) -> usize {
 negscale_cpu::for_this_cpu! {
     fn average_pixels(x: &[f32], grid: &Grid, count_padding: bool, first: usize, part: &mut [MaybeUninit<f32>]) {
         let channels = grid.channels;
+        let mut taps = Vec::new();
         for (i, pixel) in part.chunks_mut(channels).enumerate() {
             let [b, row, column] = grid.place(first + i);
-            let mut taps = grid.taps(b, row, column);
-            let pixel = start_with(pixel, taps.next().map(|at| &x[at..at + channels]));
-            for at in taps {
+            grid.find_taps(b, row, column, &mut taps);
+            let pixel = start_with(pixel, taps.first().map(|&at| &x[at..at + channels]));
+            for &at in taps.iter().skip(1) {
                 for (sum, &v) in pixel.iter_mut().zip(&x[at..at + channels]) {
                     *sum += v;
                 }
@@ -241,11 +205,12 @@ negscale_cpu::for_this_cpu! {
 negscale_cpu::for_this_cpu! {
     fn largest_pixels(x: &[f32], grid: &Grid, first: usize, part: &mut [MaybeUninit<f32>]) {
         let channels = grid.channels;
+        let mut taps = Vec::new();
         for (i, pixel) in part.chunks_mut(channels).enumerate() {
             let [b, row, column] = grid.place(first + i);
-            let mut taps = grid.taps(b, row, column);
-            let pixel = start_with(pixel, taps.next().map(|at| &x[at..at + channels]));
-            for at in taps {
+            grid.find_taps(b, row, column, &mut taps);
+            let pixel = start_with(pixel, taps.first().map(|&at| &x[at..at + channels]));
+            for &at in taps.iter().skip(1) {
                 for (best, &v) in pixel.iter_mut().zip(&x[at..at + channels]) {
                     *best = if beats(v, *best) { v } else { *best };
                 }
@@ -257,30 +222,26 @@ negscale_cpu::for_this_cpu! {
 negscale_cpu::for_this_cpu! {
     fn scatter_images(dy: &[f32], x: &[f32], grid: &Grid, first: usize, part: &mut [f32]) {
         let Grid { height, width, channels, out: [oh, ow], .. } = *grid;
-        let mut best = vec![0.0f32; channels];
-        let mut which = vec![0u32; channels];
-        for (i, image) in part.chunks_mut(height * width * channels).enumerate() {
+        let size = height * width * channels;
+        let mut taps = Vec::new();
+        for (i, image) in part.chunks_mut(size).enumerate() {
             let b = first + i;
-            for pixel in 0..oh * ow {
-                let (row, column) = (pixel / ow, pixel % ow);
-                for (k, at) in (0u32..).zip(grid.taps(b, row, column)) {
-                    let values = &x[at..at + channels];
-                    if k == 0 {
-                        best.copy_from_slice(values);
-                        which.fill(0);
-                        continue;
-                    }
-                    for ((&v, best), which) in values.iter().zip(&mut best).zip(&mut which) {
-                        let wins = beats(v, *best);
-                        *best = if wins { v } else { *best };
-                        *which = if wins { k } else { *which };
-                    }
-                }
-                let from = ((b * oh + row) * ow + column) * channels;
-                let dy = &dy[from..from + channels];
-                for (k, at) in (0u32..).zip(grid.taps(0, row, column)) {
-                    for ((to, &dy), &which) in image[at..at + channels].iter_mut().zip(dy).zip(&which) {
-                        *to += if which == k { dy } else { 0.0 };
+            let x = &x[b * size..(b + 1) * size];
+            for row in 0..oh {
+                for column in 0..ow {
+                    grid.find_taps(0, row, column, &mut taps);
+                    let from = ((b * oh + row) * ow + column) * channels;
+                    let dy = &dy[from..from + channels];
+                    // So many channels at a time that all of their numbers stay in registers.
+                    let mut c = 0;
+                    while c < channels {
+                        let count = (channels - c).min(LANES);
+                        if count == LANES {
+                            scatter_channels::<LANES>(&taps, x, c, &dy[c..], image);
+                        } else {
+                            (c..channels).for_each(|c| scatter_channels::<1>(&taps, x, c, &dy[c..], image));
+                        }
+                        c += count;
                     }
                 }
             }
@@ -288,10 +249,42 @@ negscale_cpu::for_this_cpu! {
     }
 }
 
+/// Channels that [`scatter_channels`] takes at a time.
+const LANES: usize = 16;
+
+/// Gives the gradient of `N` channels from `c` on to the first of the taps that holds the largest value.
+#[inline(always)]
+fn scatter_channels<const N: usize>(taps: &[usize], x: &[f32], c: usize, dy: &[f32], image: &mut [f32]) {
+    let Some((&first, others)) = taps.split_first() else { return };
+    let (mut best, mut which) = ([0.0f32; N], [0u32; N]);
+    best.copy_from_slice(&x[first + c..first + c + N]);
+    for (k, &at) in (1u32..).zip(others) {
+        let mut values = [0.0f32; N];
+        values.copy_from_slice(&x[at + c..at + c + N]);
+        for j in 0..N {
+            let wins = beats(values[j], best[j]);
+            best[j] = if wins { values[j] } else { best[j] };
+            which[j] = if wins { k } else { which[j] };
+        }
+    }
+    let mut share = [0.0f32; N];
+    share.copy_from_slice(&dy[..N]);
+    for (k, &at) in (0u32..).zip(taps) {
+        let to = &mut image[at + c..at + c + N];
+        let mut sums = [0.0f32; N];
+        sums.copy_from_slice(to);
+        for j in 0..N {
+            sums[j] += if which[j] == k { share[j] } else { 0.0 };
+        }
+        to.copy_from_slice(&sums);
+    }
+}
+
 /// Whether `v` replaces the largest value so far. Not-a-number always does, and stays, as in PyTorch.
 #[inline(always)]
 fn beats(v: f32, best: f32) -> bool {
-    v > best || v.is_nan()
+    // Without a branch, so that loops over channels become vector code.
+    (v > best) | v.is_nan()
 }
 
 /// Gives a pixel its first values (zeros if there are none).

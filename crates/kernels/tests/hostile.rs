@@ -71,7 +71,8 @@ fn check(shape: &Shape) {
             let allowed = match (rounds, precision) {
                 (false, _) => 0.0,
                 (true, Precision::F32) => 1e-2,
-                (true, Precision::Bf16) => 0.1 * ((9 * most) as f32).sqrt(),
+                // The numbers repeat, so their errors add up instead of cancelling.
+                (true, Precision::Bf16) => 0.01 * (9 * most) as f32,
             };
             for (at, (a, b)) in found.iter().zip(expected).enumerate() {
                 // Written so that not-a-number fails.

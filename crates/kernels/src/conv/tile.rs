@@ -7,10 +7,10 @@ pub(crate) const ROWS: usize = 6;
 /// Columns of a panel of packed weights.
 pub(crate) const COLUMNS: usize = 16;
 
-/// A statement for each of up to twelve rows, with the row's number as a constant.
+/// A statement for each of up to sixteen rows, with the row's number as a constant.
 macro_rules! each_row {
     ($rows:ident, $row:ident => $body:expr) => {
-        each_row!($rows, $row => $body; 0 1 2 3 4 5 6 7 8 9 10 11)
+        each_row!($rows, $row => $body; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
     };
     ($rows:ident, $row:ident => $body:expr; $($number:literal)*) => {
         $(if $number < $rows {

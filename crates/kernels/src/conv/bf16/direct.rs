@@ -324,7 +324,13 @@ unsafe fn round_row<W: Wide>(
         std::ptr::write_bytes(to, 0, left * pixel);
         let source = image.add((row as usize * from.width + start.min(from.width)) * c);
         let target = to.add(left * pixel);
-        if c % 2 == 0 {
+        if c == 1 {
+            // Each number beside a 0.
+            for n in (0..inside).step_by(COLUMNS) {
+                let count = (inside - n).min(COLUMNS);
+                W::store_pairs(W::load_part(source.add(n), count).pair(W::splat(0.0)), target.add(n));
+            }
+        } else if c % 2 == 0 {
             for n in (0..inside * c).step_by(COLUMNS) {
                 let count = (inside * c - n).min(COLUMNS);
                 W::load_part(source.add(n), count).store_rounded(target.add(n / 2).cast());

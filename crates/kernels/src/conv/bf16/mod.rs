@@ -33,7 +33,7 @@ pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, out: [usi
 
 /// See [`super::weight_gradient`].
 pub(super) fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape, out: [usize; 2]) -> Vec<f32> {
-    if winograd::pays(shape, out) {
+    if winograd::pays_for_weights(shape, out) {
         return winograd::weight_gradient(x, dy, shape, out);
     }
     weight::gradient(x, dy, shape)

@@ -1,14 +1,14 @@
 //! The inner loops: blocks of a matrix product of bf16 pairs whose sums stay in registers.
 
 use super::wide::{Pair, Wide};
-use crate::conv::tile::Skip;
+use crate::conv::tile::{Skip, each_row};
 
 /// Rows of a block in [`rows`].
 pub(super) const ROWS: usize = 12;
 /// Columns of a vector, and of two.
 pub(super) const COLUMNS: usize = 16;
 pub(super) const PANEL: usize = 2 * COLUMNS;
-/// Rows of a block in [`outer`].
+/// Rows of [`outer`] are multiples of this.
 pub(super) const OUTER: usize = 8;
 
 /// `sums[i][16 c + j] = sum over runs r, pairs k of source[i][r * run_stride + k] . panel[((r * length + k) * C + c) * 16 + j]`.
@@ -26,10 +26,24 @@ pub(super) unsafe fn rows<W: Wide, const C: usize>(
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
         let mut sums = [[W::splat(0.0); C]; ROWS];
+        // The dot product takes long, and twelve sums are too few to be under way: with one vector of columns, every second pair has sums
+        // of its own.
+        let mut others = [W::splat(0.0); ROWS];
         let mut panel = panel;
         let mut start = 0;
         for _ in 0..runs {
-            for k in start..start + length {
+            let end = start + length;
+            let mut k = start;
+            while C == 1 && k + 1 < end {
+                let (even, odd) = (W::load_pairs(panel), W::load_pairs(panel.add(COLUMNS)));
+                panel = panel.add(2 * COLUMNS);
+                for ((sum, other), a) in sums.iter_mut().zip(&mut others).zip(source) {
+                    sum[0] = sum[0].dot(W::splat_pair(a.add(k)), even);
+                    *other = other.dot(W::splat_pair(a.add(k + 1)), odd);
+                }
+                k += 2;
+            }
+            while k < end {
                 let mut right = [W::load_pairs(panel); C];
                 for (c, right) in right.iter_mut().enumerate() {
                     *right = W::load_pairs(panel.add(c * COLUMNS));
@@ -41,8 +55,14 @@ pub(super) unsafe fn rows<W: Wide, const C: usize>(
                         sum[c] = sum[c].dot(left, right[c]);
                     }
                 }
+                k += 1;
             }
             start += run_stride;
+        }
+        if C == 1 {
+            for (sum, other) in sums.iter_mut().zip(others) {
+                sum[0] = sum[0].add(other);
+            }
         }
         sums
     }
@@ -77,24 +97,61 @@ pub(super) unsafe fn put<W: Wide, const C: usize>(sums: [W; C], to: *mut f32, fi
             if !skip.is_null() {
                 value = value.add(W::load_part(skip.add(at), count));
             }
-            value.store_part(to.add(at), count);
+            if count == COLUMNS { value.store(to.add(at)) } else { value.store_part(to.add(at), count) }
         }
     }
 }
 
-/// Adds to `sums[i * stride + 16 c + j]` the sum over runs `r` and pairs `n` of
-/// `left[r][n * left_step + i] . right[(r * length + n) * right_step + 16 c + j]`, or sets it, for eight rows `i`.
+/// Adds to `sums[i * stride + 16 c + j]` the sum over `n` of `left[n * step + i] . right[n * 16 C + 16 c + j]`, or sets it, for `rows` rows `i`
+/// (a multiple of [`OUTER`]). The dot product takes long: some twenty sums must be under way at a time.
 ///
 /// # Safety
 /// The places above exist.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub(super) unsafe fn outer<W: Wide, const C: usize>(
-    left: &[*const Pair],
-    offset: usize,
-    left_step: usize,
+    left: *const Pair,
+    rows: usize,
+    step: usize,
     right: *const Pair,
-    right_step: usize,
+    length: usize,
+    sums: *mut f32,
+    stride: usize,
+    add: bool,
+) {
+    let mut row = 0;
+    while row < rows {
+        // SAFETY: by contract.
+        unsafe {
+            let (left, sums) = (left.add(row), sums.add(row * stride));
+            row += match (rows - row, C) {
+                (rest, 1) if rest >= 16 => {
+                    outer_block::<W, 16, C>(left, step, right, length, sums, stride, add);
+                    16
+                }
+                // A rest of 16 is better cut into 8 and 8 than into 12 and 4.
+                (8 | 16, _) => {
+                    outer_block::<W, 8, C>(left, step, right, length, sums, stride, add);
+                    8
+                }
+                _ => {
+                    outer_block::<W, 12, C>(left, step, right, length, sums, stride, add);
+                    12
+                }
+            };
+        }
+    }
+}
+
+/// [`outer`] for `R` rows.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn outer_block<W: Wide, const R: usize, const C: usize>(
+    left: *const Pair,
+    step: usize,
+    right: *const Pair,
     length: usize,
     sums: *mut f32,
     stride: usize,
@@ -102,35 +159,24 @@ pub(super) unsafe fn outer<W: Wide, const C: usize>(
 ) {
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
-        let mut held = [[W::splat(0.0); C]; OUTER];
-        let mut b = right;
-        for from in left {
-            let mut a = from.add(offset);
-            for _ in 0..length {
-                let mut right = [W::load_pairs(b); C];
-                for (c, right) in right.iter_mut().enumerate() {
-                    *right = W::load_pairs(b.add(c * COLUMNS));
-                }
-                b = b.add(right_step);
-                for (i, held) in held.iter_mut().enumerate() {
-                    let value = W::splat_pair(a.add(i));
-                    for c in 0..C {
-                        held[c] = held[c].dot(value, right[c]);
-                    }
-                }
-                a = a.add(left_step);
+        let mut held = [[W::splat(0.0); C]; R];
+        let (mut a, mut b) = (left, right);
+        for _ in 0..length {
+            let mut right = [W::load_pairs(b); C];
+            for (c, right) in right.iter_mut().enumerate() {
+                *right = W::load_pairs(b.add(c * COLUMNS));
             }
+            b = b.add(C * COLUMNS);
+            for (i, held) in held.iter_mut().enumerate() {
+                let value = W::splat_pair(a.add(i));
+                for c in 0..C {
+                    held[c] = held[c].dot(value, right[c]);
+                }
+            }
+            a = a.wrapping_add(step);
         }
         // One by one and not in a loop: an index that varies would keep all sums in memory.
-        let [h0, h1, h2, h3, h4, h5, h6, h7] = held;
-        put_sums(h0, sums, add);
-        put_sums(h1, sums.add(stride), add);
-        put_sums(h2, sums.add(2 * stride), add);
-        put_sums(h3, sums.add(3 * stride), add);
-        put_sums(h4, sums.add(4 * stride), add);
-        put_sums(h5, sums.add(5 * stride), add);
-        put_sums(h6, sums.add(6 * stride), add);
-        put_sums(h7, sums.add(7 * stride), add);
+        each_row!(R, i => put_sums(held[i], sums.add(i * stride), add));
     }
 }
 

@@ -4,13 +4,16 @@
 //! holds each number beside the one a stride further; a row's last pixel may be paired with a gradient of 0.
 //! Dense layers and 1x1 convolutions of stride 1 are one long row of pixels, whatever their images.
 
-use super::tile::{COLUMNS, OUTER, outer};
+use super::tile::{COLUMNS, OUTER, PANEL, outer};
 use super::wide::{Pair, Wide, dispatch_pairs};
+use crate::Window;
 use crate::conv::{Shape, parallel};
 use crate::scratch::{Scratch, Shared, filled};
 
 /// Pairs of pixels of a block.
 const BLOCK: usize = 128;
+/// Places that are copied side by side.
+const NARROW: usize = 24;
 /// Pieces of work to aim at: enough for the threads of a large machine.
 const PIECES: usize = 8;
 /// Numbers that all lanes together may hold.
@@ -35,8 +38,7 @@ unsafe impl Sync for Job {}
 
 /// The same convolution with fewer, longer rows, where no window sees a border: all pixels in a row.
 fn flattened(shape: &Shape) -> Shape {
-    let window = shape.window;
-    if window.kernel == [1, 1] && window.stride == [1, 1] && window.padding == [0, 0] {
+    if shape.window == Window::square(1, 1, 0) {
         let pixels = shape.batch * shape.height * shape.width;
         // Rows short enough for the copies, many enough for the threads, and even, so that no pixel is without a partner.
         let fits = |width: &usize| pixels % width == 0;
@@ -52,6 +54,12 @@ fn flattened(shape: &Shape) -> Shape {
 /// See [`crate::conv::weight_gradient`].
 pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
     let shape = &flattened(shape);
+    let window = shape.window;
+    // Without a window both sides are alike. Exchanged, the sums lie as the weights do.
+    let exchanged = window == Window::square(1, 1, 0);
+    let (x, dy) = if exchanged { (dy, x) } else { (x, dy) };
+    let shape =
+        &if exchanged { Shape { inputs: shape.outputs, outputs: shape.inputs, ..*shape } } else { *shape };
     let out = shape.checked_out();
     let Shape { batch, inputs, outputs, window, .. } = *shape;
     let [kh, kw] = window.kernel;
@@ -92,7 +100,19 @@ pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
                         let part = &sums[lane * per_lane + at..][..COLUMNS];
                         row.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
                     }
-                    for (j, sum) in row.iter().enumerate().take(outputs - first) {
+                    let count = (outputs - first).min(COLUMNS);
+                    if exchanged {
+                        // SAFETY: inside the weights; every weight is written once.
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(
+                                row.as_ptr(),
+                                to.get().add(i * outputs + first),
+                                count,
+                            );
+                        }
+                        continue;
+                    }
+                    for (j, sum) in row.iter().enumerate().take(count) {
                         // SAFETY: inside the weights; every weight is written once.
                         unsafe { *to.get().add((((first + j) * inputs + i) * kh + r) * kw + s) = *sum };
                     }
@@ -133,6 +153,7 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
     let slab_rows = (band - images) * sh + images * kh + kh.saturating_sub(sh);
     let mut slab = Scratch::take(slab_rows * row + COLUMNS);
     let mut gradient = Scratch::take(band * pairs * channels);
+    let mut narrow = Scratch::take(band * pairs * NARROW);
     let mut left: Vec<*const Pair> = Vec::with_capacity(band);
     // SAFETY: pointers stay in the images, the copies and this piece's sums.
     unsafe {
@@ -163,46 +184,45 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                 }
                 for n in 0..count {
                     let from = job.dy.add(((b * oh + y + n) * ow) * outputs + first_channel);
-                    let to = gradient.add(left.len() * pairs * channels);
-                    pair_gradient::<W>(from, outputs, ow, outputs - first_channel, channels, to);
+                    // Panels of 32 channels (16 if no more are left), each with all pairs of the band.
+                    for c in (0..channels).step_by(PANEL) {
+                        let here = (channels - c).min(PANEL);
+                        let to = gradient.add(c * band * pairs + left.len() * pairs * here);
+                        let there = (outputs - first_channel).saturating_sub(c);
+                        pair_gradient::<W>(from.wrapping_add(c), outputs, ow, there, here, to);
+                    }
                     left.push(free.add(n * sh * row));
                 }
                 free = free.add(rows * row);
                 at += count;
             }
+            let narrow = narrow.as_mut_ptr().cast::<Pair>();
             for r in 0..kh {
-                for place in (0..job.places).step_by(OUTER) {
-                    let to = sums.add((r * job.places + place) * job.channels);
-                    let (offset, step) = (r * row + place, sw.wrapping_mul(2 * inputs));
-                    let mut column = 0;
-                    while column < channels {
-                        let (right, to) = (gradient.add(column), to.add(column));
-                        if channels - column > COLUMNS {
-                            outer::<W, 2>(
-                                &left,
-                                offset,
-                                step,
-                                right,
-                                channels,
-                                pairs,
-                                to,
-                                job.channels,
-                                adds,
-                            );
-                        } else {
-                            outer::<W, 1>(
-                                &left,
-                                offset,
-                                step,
-                                right,
-                                channels,
-                                pairs,
-                                to,
-                                job.channels,
-                                adds,
-                            );
+                for place in (0..job.places).step_by(NARROW) {
+                    // Some places of all pairs, side by side: as they lie, they fall into the same few sets of the cache.
+                    let here = (job.places - place).min(NARROW);
+                    let step = sw.wrapping_mul(2 * inputs);
+                    let mut to = narrow;
+                    for from in &left {
+                        let mut from = from.add(r * row + place);
+                        for _ in 0..pairs {
+                            for n in (0..here).step_by(OUTER) {
+                                let eight = from.add(n).cast::<[Pair; OUTER]>().read_unaligned();
+                                to.add(n).cast::<[Pair; OUTER]>().write_unaligned(eight);
+                            }
+                            to = to.add(NARROW);
+                            from = from.wrapping_add(step);
                         }
-                        column += 2 * COLUMNS;
+                    }
+                    let to = sums.add((r * job.places + place) * job.channels);
+                    let count = left.len() * pairs;
+                    for column in (0..channels).step_by(PANEL) {
+                        let (right, to) = (gradient.add(column * band * pairs), to.add(column));
+                        if channels - column > COLUMNS {
+                            outer::<W, 2>(narrow, here, NARROW, right, count, to, job.channels, adds);
+                        } else {
+                            outer::<W, 1>(narrow, here, NARROW, right, count, to, job.channels, adds);
+                        }
                     }
                 }
             }

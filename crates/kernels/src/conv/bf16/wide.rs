@@ -190,12 +190,16 @@ mod avx512 {
         }
         #[inline(always)]
         unsafe fn pair(self, second: Self) -> __m512i {
-            // SAFETY: see above; both types are sixteen bf16.
+            // SAFETY: see above; both types are 32 bf16.
             unsafe {
-                let first = transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(self));
-                let second = transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(second));
-                let second = _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(second));
-                _mm512_or_si512(_mm512_cvtepu16_epi32(first), second)
+                // First all of `self`, then all of `second`; taken alternately.
+                let both = transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(second, self));
+                let mut order = [0u16; 32];
+                for i in 0..16 {
+                    order[2 * i] = i as u16;
+                    order[2 * i + 1] = 16 + i as u16;
+                }
+                _mm512_permutexvar_epi16(transmute::<[u16; 32], __m512i>(order), both)
             }
         }
         #[inline(always)]

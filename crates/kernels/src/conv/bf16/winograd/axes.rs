@@ -1,7 +1,7 @@
 //! The transforms of a tile: four outputs along columns of pixels (six places), two along rows (four places).
 
 use super::super::wide::Wide;
-use super::REACH;
+use super::{REACH, TILE};
 use crate::conv::winograd::axes::{filter_axis, gradient_axis, input_axis, output_axis, weight_axis};
 use crate::lane::Numbers;
 
@@ -87,7 +87,7 @@ pub(super) unsafe fn input_tile<W: Wide>(
 /// Every corner has `c + count` numbers.
 #[inline(always)]
 pub(super) unsafe fn gradient_tile<W: Wide>(
-    corners: &[[*const f32; 2]; 4],
+    corners: &[[*const f32; TILE[1]]; TILE[0]],
     c: usize,
     count: usize,
 ) -> [[W; 4]; 6] {

@@ -4,7 +4,7 @@ use super::super::tile::{COLUMNS, PANEL, ROWS, rows};
 use super::super::wide::{Pair, Wide, dispatch_pairs};
 use super::axes::{input_tile, output_tile};
 use super::filters::{filter_place, transform, vectors};
-use super::{PLACES, REACH, SHIFT, TILE};
+use super::{PLACES, REACH, SHIFT, TILE, Walk};
 use crate::conv::tile::each_row;
 use crate::conv::winograd::Grid;
 use crate::conv::{Shape, parallel};
@@ -74,9 +74,8 @@ fn convolve(
 ) -> Vec<f32> {
     let tiles = batch * to.tiles[0] * to.tiles[1];
     let panels = to.channels.div_ceil(PANEL);
-    let most = std::env::var("BLK").ok().and_then(|v| v.parse().ok()).unwrap_or(48);
     let block = (HELD / (PLACES * from.channels))
-        .clamp(ROWS, most)
+        .clamp(ROWS, 48)
         .next_multiple_of(ROWS)
         .min(tiles.next_multiple_of(ROWS));
     let blocks = tiles.div_ceil(block);
@@ -129,19 +128,24 @@ unsafe fn piece_with<W: Wide>(job: &Job, block: usize, group: usize) {
         let m = space.as_mut_ptr().add(PLACES * place);
         let zeros = m.add(PLACES * result_place);
         std::ptr::write_bytes(zeros, 0, depth + COLUMNS);
-        for tile in first..last {
-            transform_tile::<W>(job, tile, zeros, v.add((tile - first) * row), place);
+        let start = Walk::new(&job.to, first);
+        let mut walk = start;
+        for tile in 0..last - first {
+            transform_tile::<W>(job, &walk, zeros, v.add(tile * row), place);
+            walk.advance();
         }
         for panel in first_panel..last_panel {
-            let start = panel * PANEL;
+            let channel = panel * PANEL;
             let filters = job.filters.get().cast::<Pair>().add(panel * PLACES * filter_place(depth));
-            if vectors(job.to.channels, start) == 2 {
+            if vectors(job.to.channels, channel) == 2 {
                 multiply::<W, 2>(v, [row, place], last - first, filters, depth, m, result_place);
             } else {
                 multiply::<W, 1>(v, [row, place], last - first, filters, depth, m, result_place);
             }
-            for tile in first..last {
-                transform_back::<W>(job, tile, start, m.add((tile - first) * PANEL), result_place);
+            let mut walk = start;
+            for tile in 0..last - first {
+                transform_back::<W>(job, &walk, channel, m.add(tile * PANEL), result_place);
+                walk.advance();
             }
         }
     }
@@ -152,16 +156,14 @@ unsafe fn piece_with<W: Wide>(job: &Job, block: usize, group: usize) {
 /// # Safety
 /// `to` has room for all places; `zeros` holds 16 more than there are channels.
 #[inline(always)]
-unsafe fn transform_tile<W: Wide>(job: &Job, tile: usize, zeros: *const f32, to: *mut Pair, place: usize) {
+unsafe fn transform_tile<W: Wide>(job: &Job, walk: &Walk, zeros: *const f32, to: *mut Pair, place: usize) {
     let grid = &job.from;
-    let [image, ty, tx] = grid.place(tile);
-    let top = (ty * TILE[0]) as isize - grid.padding[0] as isize;
-    let left = (tx * TILE[1]) as isize - grid.padding[1] as isize;
-    let corners = grid.corners::<{ REACH[0] }, { REACH[1] }>(job.source, image, top, left, zeros);
+    let corners = walk.corners::<{ REACH[0] }, { REACH[1] }>(grid, job.source, zeros);
     for c in (0..grid.channels).step_by(COLUMNS) {
         // SAFETY: corners point to `channels` numbers, `to` to room for all places.
         unsafe {
-            let v = input_tile::<W>(&corners, c, (grid.channels - c).min(COLUMNS));
+            let count = (grid.channels - c).min(COLUMNS);
+            let v = input_tile::<W>(&corners, c, count);
             let to = to.add(c / 2);
             for i in 0..6 {
                 for j in 0..4 {
@@ -223,9 +225,9 @@ unsafe fn store_row<W: Wide, const C: usize>(sums: [W; C], to: *mut f32) {
 /// # Safety
 /// `m` holds the tile's products, places `place` numbers apart.
 #[inline(always)]
-unsafe fn transform_back<W: Wide>(job: &Job, tile: usize, start: usize, m: *const f32, place: usize) {
+unsafe fn transform_back<W: Wide>(job: &Job, walk: &Walk, start: usize, m: *const f32, place: usize) {
     let to = job.to;
-    let [image, ty, tx] = to.place(tile);
+    let [image, ty, tx] = walk.at;
     let (top, left) = (ty * TILE[0], tx * TILE[1]);
     let (height, width) = (TILE[0].min(to.height - top), TILE[1].min(to.width - left));
     for c in (start..to.channels.min(start + PANEL)).step_by(COLUMNS) {
@@ -234,6 +236,15 @@ unsafe fn transform_back<W: Wide>(job: &Job, tile: usize, start: usize, m: *cons
         unsafe {
             let y = output_tile::<W>(m.add(c - start), place);
             let corner = ((image * to.height + top) * to.width + left) * to.channels + c;
+            let plain = job.bias.is_null() && job.skip.is_null() && count == COLUMNS;
+            if plain && [height, width] == TILE {
+                for i in 0..4 {
+                    for j in 0..2 {
+                        y[i][j].store(job.target.get().add(corner + (i * to.width + j) * to.channels));
+                    }
+                }
+                continue;
+            }
             for i in 0..4 {
                 for j in 0..2 {
                     if i < height && j < width {

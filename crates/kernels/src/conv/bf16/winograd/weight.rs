@@ -1,9 +1,9 @@
 //! Weight gradient: products of transformed tiles, summed over the batch and transformed back. Pairs of the products are pairs of tiles.
 
-use super::super::tile::{COLUMNS, OUTER, outer};
+use super::super::tile::{COLUMNS, PANEL, outer};
 use super::super::wide::{Pair, Wide, dispatch_pairs};
 use super::axes::{gradient_tile, input_tile, weight_tile};
-use super::{PLACES, REACH, SHIFT, TILE};
+use super::{PLACES, REACH, SHIFT, TILE, Walk};
 use crate::conv::winograd::Grid;
 use crate::conv::{Shape, parallel};
 use crate::scratch::{Scratch, Shared, filled};
@@ -36,8 +36,13 @@ struct Parts {
 unsafe impl Sync for Parts {}
 
 impl Parts {
+    /// Pairs between those of two pairs of tiles. A power of two apart, they would fall into the same few sets of the cache.
+    fn left_step(&self) -> usize {
+        self.left + SHIFT
+    }
+
     fn left_place(&self) -> usize {
-        self.left * self.chunk + SHIFT
+        self.left_step() * self.chunk + SHIFT
     }
 
     fn right_place(&self) -> usize {
@@ -146,42 +151,47 @@ dispatch_pairs! {
 #[inline(always)]
 unsafe fn transform_with<W: Wide>(parts: &Parts, start: usize, first: usize, last: usize, space: *mut Pair) {
     let (left_place, right_place) = (parts.left_place(), parts.right_place());
+    let mut walk = Walk::new(&parts.from, 2 * first);
     for pair in first..last {
-        let mut inputs = [[[parts.zeros; REACH[1]]; REACH[0]]; 2];
-        let mut gradients = [[[parts.zeros; TILE[1]]; TILE[0]]; 2];
-        for second in 0..2 {
+        let nothing = ([[parts.zeros; REACH[1]]; REACH[0]], [[parts.zeros; TILE[1]]; TILE[0]]);
+        let mut both = [nothing; 2];
+        for (second, corners) in both.iter_mut().enumerate() {
             // A last tile without a second one is paired with zeros.
-            let tile = pair * 2 + second;
-            if tile < parts.tiles {
-                let [image, ty, tx] = parts.from.place(tile);
-                let (top, left) = ((ty * TILE[0]) as isize, (tx * TILE[1]) as isize);
-                let [above, before] = parts.from.padding.map(|p| p as isize);
-                inputs[second] =
-                    parts.from.corners(parts.source, image, top - above, left - before, parts.zeros);
-                gradients[second] = parts.to.corners(parts.gradient, image, top, left, parts.zeros);
+            if pair * 2 + second < parts.tiles {
+                *corners = (
+                    walk.corners::<{ REACH[0] }, { REACH[1] }>(&parts.from, parts.source, parts.zeros),
+                    walk.corners::<{ TILE[0] }, { TILE[1] }>(&parts.to, parts.gradient, parts.zeros),
+                );
+                walk.advance();
             }
         }
+        let [(first_input, first_gradient), (second_input, second_gradient)] = &both;
+        let (inputs, outputs) = (parts.from.channels, parts.to.channels);
         // SAFETY: corners point to as many numbers as there are channels, `space` to room for all places.
         unsafe {
-            let v = space.add((pair - start) * parts.left);
-            let z = space.add(PLACES * left_place + (pair - start) * parts.right);
-            for c in (0..parts.from.channels).step_by(COLUMNS) {
-                let count = (parts.from.channels - c).min(COLUMNS);
-                let a = input_tile::<W>(&inputs[0], c, count);
-                let b = input_tile::<W>(&inputs[1], c, count);
+            // The gradient in panels of 32 channels (16 if no more are left), each with all pairs of the chunk.
+            let v = space.add((pair - start) * parts.left_step());
+            let z = space.add(PLACES * left_place);
+            for c in (0..inputs).step_by(COLUMNS) {
+                let count = (inputs - c).min(COLUMNS);
+                let a = input_tile::<W>(first_input, c, count);
+                let b = input_tile::<W>(second_input, c, count);
                 for i in 0..6 {
                     for j in 0..4 {
                         W::store_pairs(a[i][j].pair(b[i][j]), v.add((i * 4 + j) * left_place + c));
                     }
                 }
             }
-            for c in (0..parts.to.channels).step_by(COLUMNS) {
-                let count = (parts.to.channels - c).min(COLUMNS);
-                let a = gradient_tile::<W>(&gradients[0], c, count);
-                let b = gradient_tile::<W>(&gradients[1], c, count);
+            for c in (0..outputs).step_by(COLUMNS) {
+                let count = (outputs - c).min(COLUMNS);
+                let a = gradient_tile::<W>(first_gradient, c, count);
+                let b = gradient_tile::<W>(second_gradient, c, count);
+                let first = c / PANEL * PANEL;
+                let width = (parts.right - first).min(PANEL);
+                let z = z.add(first * parts.chunk + (pair - start) * width + c - first);
                 for i in 0..6 {
                     for j in 0..4 {
-                        W::store_pairs(a[i][j].pair(b[i][j]), z.add((i * 4 + j) * right_place + c));
+                        W::store_pairs(a[i][j].pair(b[i][j]), z.add((i * 4 + j) * right_place));
                     }
                 }
             }
@@ -214,14 +224,12 @@ unsafe fn multiply_with<W: Wide>(
             let v = space.add(place * parts.left_place());
             let z = space.add(PLACES * parts.left_place() + place * parts.right_place());
             let sums = sums.add(place * parts.sums_place());
-            for column in (0..right).step_by(2 * COLUMNS) {
-                for row in (0..left).step_by(OUTER) {
-                    let (z, to) = (z.add(column), sums.add(row * right + column));
-                    if right - column > COLUMNS {
-                        outer::<W, 2>(&[v], row, left, z, right, count, to, right, add);
-                    } else {
-                        outer::<W, 1>(&[v], row, left, z, right, count, to, right, add);
-                    }
+            for column in (0..right).step_by(PANEL) {
+                let (z, to, step) = (z.add(column * parts.chunk), sums.add(column), parts.left_step());
+                if right - column > COLUMNS {
+                    outer::<W, 2>(v, left, step, z, count, to, right, add);
+                } else {
+                    outer::<W, 1>(v, left, step, z, count, to, right, add);
                 }
             }
         }
