@@ -1,5 +1,7 @@
 //! Runs whose products are taken in bf16 keep to the rules that runs in f32 keep to, and looking less often changes no weight.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod house;
 
 use house::{finish, picture_settings, pictures, settings, survives_stops, task, timeless, weights};

@@ -46,7 +46,7 @@ pub struct Arguments {
     #[arg(long)]
     epochs: Option<usize>,
     /// Print one JSON object per line: host, net, batch, plain_ms, negscale_ms, added; with --epochs: host, net, batch, epoch_ms, passes,
-    /// forward_us, ratio, cpu_ratio.
+    /// forward_us, training, ratio, cpu_ratio, beside, cpu_beside.
     #[arg(long)]
     json: bool,
 }

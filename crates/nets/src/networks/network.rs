@@ -130,7 +130,8 @@ pub struct Network {
     precision: Precision,
     /// Of one sample, heads left out.
     multiply_adds: u64,
-    work: Arc<AtomicU64>,
+    /// Multiply-adds of passes of evaluation, and of the way there in passes of training.
+    work: Arc<[AtomicU64; 2]>,
 }
 
 impl Network {
@@ -166,20 +167,22 @@ impl Network {
         self.precision
     }
 
-    /// How often this network and its copies have been run forward over a sample, heads counted by their multiply-adds. A pass of
-    /// training counts three times, because the way back costs about twice the way there. For benchmarks.
-    pub fn passes(&self) -> f64 {
-        self.work.load(Relaxed) as f64 / self.multiply_adds.max(1) as f64
+    /// How often this network and its copies have been run over a sample: in evaluation, and in training, where the way back comes on
+    /// top. Heads count by their multiply-adds. For benchmarks.
+    pub fn passes(&self) -> [f64; 2] {
+        [0, 1].map(|kind| self.work[kind].load(Relaxed) as f64 / self.multiply_adds.max(1) as f64)
     }
 
     /// Corrects [`passes`](Self::passes) for so many samples of passes of training without the way back.
     pub fn without_way_back(&self, samples: usize) {
-        self.work.fetch_sub(2 * samples as u64 * self.multiply_adds, Relaxed);
+        let work = samples as u64 * self.multiply_adds;
+        self.work[1].fetch_sub(work, Relaxed);
+        self.work[0].fetch_add(work, Relaxed);
     }
 
     fn count(&self, pass: &Pass, samples: usize, multiply_adds: u64) {
-        let times = if pass.mode == Mode::Evaluate { 1 } else { 3 };
-        self.work.fetch_add(times * samples as u64 * multiply_adds, Relaxed);
+        let kind = usize::from(pass.mode != Mode::Evaluate);
+        self.work[kind].fetch_add(samples as u64 * multiply_adds, Relaxed);
     }
 
     fn run<'a>(&self, pass: &'a Pass) -> Tensors<'a> {
