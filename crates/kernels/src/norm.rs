@@ -10,10 +10,12 @@
 //! Memory is the limit, so each pass does all it can: statistics in one pass (a piece is looked at twice while it is in
 //! the cache), normalisation with skip and activation in another.
 
+use std::mem::MaybeUninit;
+
 use burn::backend::flex::FlexTensor;
 
 use crate::Activation;
-use crate::rows::{ChannelRows, add_rows, overwrite, slice, visit};
+use crate::rows::{ChannelRows, add_rows, overwrite, rewrite, slice, visit};
 use crate::slope::{self, Slope, with_slope};
 
 /// Per-channel parameters, repeated over the period of the rows: `(x - mean) * factor + shift`.
@@ -87,7 +89,15 @@ pub(crate) fn normalise(
             with_slope!(act, slope => shift_rows_add(part, skip, affine, slope));
         }
     };
-    overwrite(x, affine.rows.piece, work).0
+    let apart = |start: usize, from: &[f32], to: &mut [MaybeUninit<f32>]| match skip {
+        None => with_slope!(act, slope => shift_rows_apart(from, to, affine, slope)),
+        Some(skip) => {
+            let skip = &skip[start..start + to.len()];
+            with_slope!(act, slope => shift_rows_add_apart(from, to, skip, affine, slope));
+        }
+    };
+    // SAFETY: both functions write every value.
+    unsafe { rewrite(x, affine.rows.piece, work, apart) }.0
 }
 
 /// What the backward pass knows of the forward pass.
@@ -243,6 +253,32 @@ negscale_cpu::for_this_cpu! {
             let parameters = affine.mean.iter().zip(&affine.factor).zip(&affine.shift);
             for ((v, &k), ((&m, &f), &s)) in row.iter_mut().zip(skip).zip(parameters) {
                 *v = slope.apply((*v - m) * f + s + k);
+            }
+        }
+    }
+}
+
+negscale_cpu::for_this_cpu! {
+    /// As [`shift_rows`], into a new buffer of the same length.
+    fn shift_rows_apart<A: Slope>(values: &[f32], to: &mut [MaybeUninit<f32>], affine: &Affine, slope: A) {
+        let period = affine.rows.period;
+        for (row, to) in values.chunks(period).zip(to.chunks_mut(period)) {
+            let parameters = affine.mean.iter().zip(&affine.factor).zip(&affine.shift);
+            for ((&v, to), ((&m, &f), &s)) in row.iter().zip(to).zip(parameters) {
+                to.write(slope.apply((v - m) * f + s));
+            }
+        }
+    }
+}
+
+negscale_cpu::for_this_cpu! {
+    /// As [`shift_rows_add`], into a new buffer of the same length.
+    fn shift_rows_add_apart<A: Slope>(values: &[f32], to: &mut [MaybeUninit<f32>], skip: &[f32], affine: &Affine, slope: A) {
+        let period = affine.rows.period;
+        for ((row, to), skip) in values.chunks(period).zip(to.chunks_mut(period)).zip(skip.chunks(period)) {
+            let parameters = affine.mean.iter().zip(&affine.factor).zip(&affine.shift);
+            for (((&v, to), &k), ((&m, &f), &s)) in row.iter().zip(to).zip(skip).zip(parameters) {
+                to.write(slope.apply((v - m) * f + s + k));
             }
         }
     }

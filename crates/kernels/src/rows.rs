@@ -91,6 +91,24 @@ pub(crate) fn overwrite<R: Send>(
     piece: usize,
     work: impl Fn(usize, &mut [f32]) -> R + Sync,
 ) -> (FlexTensor, Vec<R>) {
+    // SAFETY: each piece is filled by a copy of the same length.
+    unsafe {
+        rewrite(tensor, piece, &work, |start, from, to: &mut [MaybeUninit<f32>]| {
+            work(start, to.write_copy_of_slice(from))
+        })
+    }
+}
+
+/// As [`overwrite`], where `apart(start, values, new)` writes the changed piece into a new buffer.
+///
+/// # Safety
+/// `apart` must initialise every value of every piece it is given.
+pub(crate) unsafe fn rewrite<R: Send>(
+    tensor: FlexTensor,
+    piece: usize,
+    work: impl Fn(usize, &mut [f32]) -> R + Sync,
+    apart: impl Fn(usize, &[f32], &mut [MaybeUninit<f32>]) -> R + Sync,
+) -> (FlexTensor, Vec<R>) {
     let piece = piece.max(1);
     let mut tensor = contiguous(tensor);
     let len = tensor.layout().num_elements();
@@ -106,13 +124,9 @@ pub(crate) fn overwrite<R: Send>(
         return (tensor, results);
     }
     let source = slice(&tensor);
-    // SAFETY: each piece is first filled by a copy of the same length.
-    let (values, results) = unsafe {
-        fill(len, piece, |start, part| {
-            let end = start + part.len();
-            work(start, part.write_copy_of_slice(&source[start..end]))
-        })
-    };
+    // SAFETY: by this function's contract.
+    let (values, results) =
+        unsafe { fill(len, piece, |start, part| apart(start, &source[start..start + part.len()], part)) };
     (wrap(values, tensor.layout().shape().clone()), results)
 }
 

@@ -224,7 +224,7 @@ fn every_code_path_gives_the_same_bits() {
             let line = text.lines().find_map(|line| line.split_once(key));
             line.unwrap_or_else(|| panic!("no {key}in {text}")).1.to_owned()
         };
-        ["code ", "bf16 ", "f32 "].map(|key| find(key))
+        ["code ", "bf16 ", "f32 "].map(find)
     };
     let [portable, avx2, all] = ["portable", "avx2", "auto"].map(run);
     assert_eq!(portable[0], "portable");

@@ -330,7 +330,7 @@ unsafe fn round_row<W: Wide>(
                 let count = (inside - n).min(COLUMNS);
                 W::store_pairs(W::load_part(source.add(n), count).pair(W::splat(0.0)), target.add(n));
             }
-        } else if c % 2 == 0 {
+        } else if c.is_multiple_of(2) {
             for n in (0..inside * c).step_by(COLUMNS) {
                 let count = (inside * c - n).min(COLUMNS);
                 W::load_part(source.add(n), count).store_rounded(target.add(n / 2).cast());

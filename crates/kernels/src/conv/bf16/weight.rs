@@ -41,9 +41,9 @@ fn flattened(shape: &Shape) -> Shape {
     if shape.window == Window::square(1, 1, 0) {
         let pixels = shape.batch * shape.height * shape.width;
         // Rows short enough for the copies, many enough for the threads, and even, so that no pixel is without a partner.
-        let fits = |width: &usize| pixels % width == 0;
+        let fits = |width: &usize| pixels.is_multiple_of(*width);
         let longest = pixels.div_ceil(PIECES).clamp(1, 2 * BLOCK);
-        let even = (longest / 2..=longest).rev().filter(|width| width % 2 == 0).find(fits);
+        let even = (longest / 2..=longest).rev().filter(|width| width.is_multiple_of(2)).find(fits);
         if let Some(width) = even.or_else(|| (1..=8 * BLOCK).rev().find(fits)) {
             return Shape { batch: 1, height: pixels / width, width, ..*shape };
         }
@@ -144,8 +144,12 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
     // Pixels that the first windows of the pairs see, and the numbers of a row of the copy: up to seven places of no use are read after
     // the last. Rows a power of two apart would all fall into the same few sets of the cache.
     let span = 2 * (pairs - 1) * sw + kw;
-    let row = span * inputs + OUTER;
-    let row = if row % 256 == 0 { row + 16 } else { row };
+    // Where windows have one column and see no border, only pixels with a pair are copied.
+    let point = kw == 1 && [ph, pw] == [0, 0];
+    let filled = inputs.next_multiple_of(COLUMNS);
+    let row = if point { pairs * filled } else { span * inputs } + OUTER;
+    let pair_step = if point { filled } else { sw.wrapping_mul(2 * inputs) };
+    let row = if row.is_multiple_of(256) { row + 16 } else { row };
     let band = (BLOCK / pairs).clamp(1, (last - first).max(1));
     // `kernel` rows for each image of a band, and `stride` rows for each further output; a band that begins inside an image
     // touches one more. A stride may be longer than an image, so it must not count for the first output of one.
@@ -178,9 +182,13 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                     let source = (y * sh + r) as isize - ph as isize;
                     let inside = (0..height as isize).contains(&source);
                     let from = inside.then(|| job.x.add((b * height + source as usize) * width * inputs));
+                    let to = free.add(r * row);
                     // A stride may be longer than can be counted, if it is never taken.
                     let step = sw.saturating_mul(inputs);
-                    pair_row::<W>(from, width * inputs, pw * inputs, step, row, free.add(r * row));
+                    match from {
+                        Some(from) if point => pair_pixels::<W>(from, step, ow, inputs, filled, to),
+                        from => pair_row::<W>(from, width * inputs, pw * inputs, step, row, to),
+                    }
                 }
                 for n in 0..count {
                     let from = job.dy.add(((b * oh + y + n) * ow) * outputs + first_channel);
@@ -189,7 +197,7 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                         let here = (channels - c).min(PANEL);
                         let to = gradient.add(c * band * pairs + left.len() * pairs * here);
                         let there = (outputs - first_channel).saturating_sub(c);
-                        pair_gradient::<W>(from.wrapping_add(c), outputs, ow, there, here, to);
+                        pair_pixels::<W>(from.wrapping_add(c), outputs, ow, there, here, to);
                     }
                     left.push(free.add(n * sh * row));
                 }
@@ -201,7 +209,6 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                 for place in (0..job.places).step_by(NARROW) {
                     // Some places of all pairs, side by side: as they lie, they fall into the same few sets of the cache.
                     let here = (job.places - place).min(NARROW);
-                    let step = sw.wrapping_mul(2 * inputs);
                     let mut to = narrow;
                     for from in &left {
                         let mut from = from.add(r * row + place);
@@ -211,7 +218,7 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                                 to.add(n).cast::<[Pair; OUTER]>().write_unaligned(eight);
                             }
                             to = to.add(NARROW);
-                            from = from.wrapping_add(step);
+                            from = from.wrapping_add(pair_step);
                         }
                     }
                     let to = sums.add((r * job.places + place) * job.channels);
@@ -286,12 +293,12 @@ unsafe fn part<W: Wide>(from: *const f32, length: usize, before: usize, n: usize
     }
 }
 
-/// A row of `width` pixels of the gradient as pairs of neighbouring pixels, `channels` of them, of which `there` exist at most.
+/// A row of `width` pixels, `step` numbers apart, as pairs of neighbours: `channels` of them, of which `there` exist at most.
 ///
 /// # Safety
 /// `to` has room for them.
 #[inline(always)]
-unsafe fn pair_gradient<W: Wide>(
+unsafe fn pair_pixels<W: Wide>(
     from: *const f32,
     step: usize,
     width: usize,

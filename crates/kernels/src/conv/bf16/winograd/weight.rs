@@ -38,7 +38,7 @@ unsafe impl Sync for Parts {}
 impl Parts {
     /// Pairs between those of two pairs of tiles. A power of two apart, they would fall into the same few sets of the cache.
     fn left_step(&self) -> usize {
-        self.left + SHIFT
+        if self.left.is_multiple_of(128) { self.left + SHIFT } else { self.left }
     }
 
     fn left_place(&self) -> usize {
