@@ -16,10 +16,10 @@
 //! alike. With $k_{yz} \propto \sum_i q_i(y)\, q_i(z)$ the confusions that overlap would make (each row sums to 1), the anchors' confusions $T_{yz}$, $y \ne z$, are taken for a
 //! mixture $\lambda k_{yz} + (1 - \lambda) / (C - 1)$, and $\lambda$ is the share that makes them likeliest. Uniform noise has $\lambda$ near 0 however much classes overlap.
 //!
-//! **Rate**: $(1 - w)\,(a + 0.1\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] (1 for predictions of given labels, which half agree with wrong ones) and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
+//! **Rate**: $(1 - w)\,(a + 0.2\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] (1 for predictions of given labels, which half agree with wrong ones) and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
 //! near 0 however much classes overlap, and so is $\phi$; where people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone,
 //! the truth lies between the two. The curve was drawn on development sets. **Interval**: of the readings that the truth may lie between,
-//! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.35\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
+//! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.4\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
 //! of a delete-a-group jackknife (20 groups, Student's $t$ with 19 degrees of freedom). It does not cover labels that are wrong in a way the models have
 //! learnt: if every cat is called a dog, nobody will notice. Matrices and rates by class are the confident counts, their wrong labels scaled
 //! to the rate: one estimate, one number.
@@ -51,7 +51,7 @@ pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
 /// Shares of confusions among classes that look alike below which noise is taken for uniform, and above which it is not.
 pub const ALIKE: [f64; 2] = [0.3, 0.45];
 /// Parts of the way from the careful reading to the confident one that uniform noise lies at, and may lie at.
-const UNIFORM: [f64; 2] = [0.1, 0.35];
+const UNIFORM: [f64; 2] = [0.2, 0.4];
 /// The truth may be above the confident reading by this factor where people err on hard samples.
 const HIDDEN_REACH: f64 = 1.1;
 /// Rounds that fit the share of confusions that follow overlap.

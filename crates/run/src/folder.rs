@@ -327,7 +327,12 @@ fn list_differences(place: &str, found: &toml::Table, ours: &toml::Table, into: 
             (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => list_differences(&name, a, b, into),
             (a, b) if a != b => {
                 let text = |value: Option<&toml::Value>| value.map_or("absent".into(), |v| v.to_string());
-                into.push(format!("{name} is {} there but {} here", text(a), text(b)));
+                let mut said = format!("{name} is {} there but {} here", text(a), text(b));
+                if let ("precision", Some(theirs)) = (name.as_str(), a.and_then(toml::Value::as_str)) {
+                    // By default it follows the CPU, so that nobody need have changed it.
+                    said += &format!(" (resume that run with --precision {theirs})");
+                }
+                into.push(said);
             }
             _ => {}
         }

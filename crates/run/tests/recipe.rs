@@ -433,3 +433,30 @@ fn an_audit_written_as_a_recipe_reads_back_with_its_columns_and_predictions() {
         assert!(!plain.to_toml().contains(key), "{key} is written only where it is set");
     }
 }
+
+#[test]
+fn precision_is_resolved_written_and_part_of_what_is_run() {
+    let with = |text: &str| read(text).resolve(ItemKind::Images, Some(32));
+    let (exact, rounded) = (with("precision = 'f32'").unwrap(), with("precision = 'bf16'").unwrap());
+    assert_ne!(exact.fingerprint(), rounded.fingerprint());
+    let auto = with("").unwrap();
+    assert_eq!(auto.train.precision, negscale_nets::fast_precision(), "what this CPU is fast at");
+    assert_eq!(auto, with("precision = 'auto'").unwrap());
+    for recipe in [exact, rounded.clone()] {
+        let again = Layers::new().with_text("again.toml", &recipe.to_toml()).unwrap();
+        assert_eq!(again.resolve(ItemKind::Images, Some(32)).unwrap(), recipe, "on any CPU");
+    }
+    assert!(rounded.to_toml().contains("precision = \"bf16\""), "{}", rounded.to_toml());
+    assert_eq!(rounded.of_baseline().unwrap().train.precision, rounded.train.precision);
+    let message = with("precision = 'f16'").unwrap_err().to_string();
+    assert!(message.contains("f16") && message.contains("auto, f32 or bf16"), "{message}");
+}
+
+#[test]
+fn an_audit_by_small_models_does_not_depend_on_what_the_cpu_is_fast_at() {
+    let layers = read("[audit]\njudge = 'cross-fit'");
+    assert_eq!(
+        layers.resolve(ItemKind::Features, None).unwrap().train.precision,
+        negscale_nets::Precision::F32
+    );
+}

@@ -35,7 +35,7 @@ pub fn shares(row: &[f64]) -> Vec<f64> {
 
 /// The samples that look most like a class.
 pub fn anchors(predictions: &Matrix, class: usize, size: f64) -> Vec<usize> {
-    let wanted = ((0.2 * size).floor() as usize).max((size.round() as usize).min(20));
+    let wanted = ((0.2 * size).floor() as usize).max((size.round() as usize).min(5));
     let mut order: Vec<usize> = (0..predictions.len()).collect();
     order.sort_by(|&i, &j| predictions[j][class].total_cmp(&predictions[i][class]).then(i.cmp(&j)));
     order.truncate(wanted);

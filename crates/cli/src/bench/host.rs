@@ -8,12 +8,13 @@ use negscale_methods::host::ItemKind;
 use negscale_methods::hosts::{self, METHODS};
 use negscale_methods::trainer::{Task, TrainSettings, Trainer, Tree};
 use negscale_nets::model::Preparation;
+use negscale_nets::{Precision, precision_name};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Time of a training step of each method, with and without NegScale.
+/// Time of a training step of each method, with and without NegScale; or, with --epochs, of whole epochs beside what their passes take.
 ///
 /// Both alternate, some steps each, so that a change in the machine's speed affects them alike. Prints medians after warm-up
 /// epochs; the share that the plug-in adds is the median over the rounds of the ratio within a round.
@@ -37,7 +38,15 @@ pub struct Arguments {
     /// Steps per round, at least 1 [default: 10 for mlp, 2 for others].
     #[arg(long)]
     steps: Option<usize>,
-    /// Print one JSON object per line: host, net, batch, plain_ms, negscale_ms, added.
+    /// How products are taken: f32, bf16, or auto (bf16 where this CPU is fast at it).
+    #[arg(long, default_value = "auto")]
+    precision: String,
+    /// Measure so many whole epochs instead of steps (planning, scans and evaluation included, without plug-in), and divide by the time
+    /// that their passes alone take: forward passes of the network, of which a pass of training counts as three.
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Print one JSON object per line: host, net, batch, plain_ms, negscale_ms, added; with --epochs: host, net, batch, epoch_ms, passes,
+    /// forward_us, training, ratio, cpu_ratio, beside, cpu_beside.
     #[arg(long)]
     json: bool,
 }
@@ -104,20 +113,26 @@ fn kind_of(net: &str) -> ItemKind {
 
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { host, net, batch, dim, rounds, steps, json } = arguments;
+    let Arguments { host, net, batch, dim, rounds, steps, precision, epochs, json } = arguments;
+    let precision = super::read_precision(&precision)?;
     let kind = kind_of(&net);
     // Short rounds: the speed of a machine wanders.
     let (many, long) = if kind == ItemKind::Features { (31, 10) } else { (5, 2) };
     let (rounds, steps) = (rounds.unwrap_or(many), steps.unwrap_or(long));
-    if rounds == 0 || steps == 0 || batch.is_some_and(|batch| batch < 2) || dim == 0 {
-        bail!("--rounds, --steps and --dim must be at least 1, --batch at least 2");
+    if epochs == Some(0) || rounds == 0 || steps == 0 || batch.is_some_and(|batch| batch < 2) || dim == 0 {
+        bail!("--epochs, --rounds, --steps and --dim must be at least 1, --batch at least 2");
     }
     let cards = match &host {
         Some(host) => vec![hosts::card(host)?],
         None => METHODS.to_vec(),
     };
     if !json {
-        say!("{net}, {} threads, {}", rayon::current_num_threads(), negscale_cpu::name());
+        let (threads, cpu) = (rayon::current_num_threads(), negscale_cpu::name());
+        say!("{net}, {threads} threads, {cpu}, {}", precision_name(precision));
+    }
+    if !json && epochs.is_some() {
+        super::epoch::say_head()?;
+    } else if !json {
         say!("{:<16} {:>6} {:>12} {:>14} {:>10}", "method", "batch", "alone, ms", "+ negscale, ms", "added");
     }
     for card in cards {
@@ -125,12 +140,22 @@ pub fn run(arguments: Arguments) -> Result<()> {
             Some(batch) => batch,
             None => TrainSettings::of(card.id, &net, kind)?.batch,
         };
+        let case = Case { host: card.id, net: &net, batch, dim, precision };
+        if let Some(epochs) = epochs {
+            let line = rayon::scope(|_| super::epoch::measure(&case, epochs))?;
+            if json {
+                say!("{line}");
+            } else {
+                super::epoch::say(&line)?;
+            }
+            continue;
+        }
         // Inside the pool, as a trainer works.
-        let (alone, with, added) = rayon::scope(|_| measure(card.id, &net, batch, dim, rounds, steps))?;
+        let (alone, with, added) = rayon::scope(|_| measure(&case, rounds, steps))?;
         if json {
             let line = serde_json::json!({
                 "host": card.id, "net": net, "batch": batch, "plain_ms": alone, "negscale_ms": with, "added": added,
-                "rounds": rounds, "steps": steps, "cpu": negscale_cpu::name(), "threads": rayon::current_num_threads(),
+                "rounds": rounds, "steps": steps, "cpu": negscale_cpu::name(), "precision": precision_name(precision), "threads": rayon::current_num_threads(),
             });
             say!("{line}");
         } else {
@@ -140,16 +165,19 @@ pub fn run(arguments: Arguments) -> Result<()> {
     Ok(())
 }
 
-fn measure(
-    host: &str,
-    net: &str,
-    batch: usize,
-    dim: usize,
-    rounds: usize,
-    steps: usize,
-) -> Result<(f64, f64, f64)> {
-    let mut plain = Stopwatch::new(host, net, batch, dim, "none")?;
-    let mut tapped = Stopwatch::new(host, net, batch, dim, "negscale")?;
+/// What is measured.
+pub(super) struct Case<'a> {
+    pub host: &'a str,
+    pub net: &'a str,
+    pub batch: usize,
+    /// Length of a feature vector.
+    pub dim: usize,
+    pub precision: Precision,
+}
+
+fn measure(case: &Case, rounds: usize, steps: usize) -> Result<(f64, f64, f64)> {
+    let mut plain = Stopwatch::new(case, "none")?;
+    let mut tapped = Stopwatch::new(case, "negscale")?;
     let (mut alone, mut with, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
         // Who goes first alternates too.
@@ -173,13 +201,14 @@ fn median(values: &mut [f64]) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-struct Stopwatch {
-    trainer: Trainer,
+pub(super) struct Stopwatch {
+    pub trainer: Trainer,
 }
 
 impl Stopwatch {
     /// A trainer beyond its warm-up.
-    fn new(host: &str, net: &str, batch: usize, dim: usize, plugin: &str) -> Result<Self> {
+    pub fn new(case: &Case, plugin: &str) -> Result<Self> {
+        let Case { host, net, batch, dim, precision } = *case;
         let tree = Taxonomy::builtin("cifar10")?;
         let names: Vec<String> = tree.class_names().map(str::to_owned).collect();
         let kind = kind_of(net);
@@ -189,7 +218,9 @@ impl Stopwatch {
         let items = if kind == ItemKind::Features { Items::Features(store) } else { Items::Images(store) };
         // A third of the labels are wrong, or methods that divide samples would have nothing to divide.
         let label = |i: usize| ((i + usize::from(i.is_multiple_of(3)) * (1 + i % 7)) % CLASSES) as u32;
-        let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), None)?;
+        // Methods that are given some true labels need to find them.
+        let truth = (0..count).map(|i| (i % CLASSES) as u32).collect();
+        let train = Dataset::new("cloud", names, items, (0..count).map(label).collect(), Some(truth))?;
         let mut settings = TrainSettings::of(host, net, kind)?;
         let card = hosts::card(host)?;
         for key in ["warm_up", "warm"] {
@@ -197,8 +228,14 @@ impl Stopwatch {
                 settings.host_settings.insert(key.into(), 0.into());
             }
         }
-        let settings =
-            TrainSettings { epochs: 1000, batch, validation: 0.0, plugin: plugin.into(), ..settings };
+        let settings = TrainSettings {
+            epochs: 1000,
+            batch,
+            validation: 0.0,
+            plugin: plugin.into(),
+            precision,
+            ..settings
+        };
         let preparation = Preparation::measure(&train, None)?;
         let task = Task {
             train,

@@ -1,6 +1,7 @@
 //! `negscale bench`: how fast things are on this machine.
 
 mod analyse;
+mod epoch;
 mod host;
 mod knn;
 mod loader;

@@ -28,6 +28,9 @@ pub struct Arguments {
     /// How products are taken: f32, bf16, or auto (bf16 where this CPU is fast at it).
     #[arg(long, default_value = "auto")]
     precision: String,
+    /// Length of the vectors that mlp takes.
+    #[arg(long, default_value_t = 512)]
+    dim: usize,
     /// Least number of counted steps; a measurement takes at least two seconds.
     #[arg(long, default_value_t = 10)]
     steps: usize,
@@ -50,6 +53,16 @@ impl Mode {
     }
 }
 
+/// What is measured.
+struct Case<'a> {
+    net: &'a str,
+    batch: usize,
+    mode: Mode,
+    precision: Precision,
+    dim: usize,
+    steps: usize,
+}
+
 const CLASSES: usize = 10;
 /// Steps that are not counted: threads start and memory is fetched.
 const WARM: usize = 3;
@@ -66,14 +79,14 @@ const CASES: [(&str, usize); 5] = [
 
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { net, batch, mode, precision, steps, json } = arguments;
+    let Arguments { net, batch, mode, precision, dim, steps, json } = arguments;
     let precision = super::read_precision(&precision)?;
-    if steps == 0 || batch == Some(0) {
-        bail!("--steps and --batch must be at least 1");
+    if steps == 0 || dim == 0 || batch == Some(0) {
+        bail!("--steps, --dim and --batch must be at least 1");
     }
     if let (Some(net), Some(batch), Some(mode)) = (&net, batch, mode) {
         // Inside the pool, as a trainer works: then a parallel step wakes the other threads only.
-        let line = rayon::scope(|_| measure(net, batch, mode, precision, steps))?;
+        let line = rayon::scope(|_| measure(&Case { net, batch, mode, precision, dim, steps }))?;
         if json {
             say!("{line}");
             return Ok(());
@@ -92,7 +105,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let modes = mode.map_or(vec![Mode::Train, Mode::Forward], |mode| vec![mode]);
     let cases = cases.iter().flat_map(|case| modes.iter().map(move |mode| (case.0, case.1, *mode)));
     for (index, (net, batch, mode)) in cases.enumerate() {
-        let line = measure_apart(net, batch, mode, precision, steps)?;
+        let line = measure_apart(&Case { net, batch, mode, precision, dim, steps })?;
         if json {
             say!("{line}");
         } else {
@@ -116,18 +129,13 @@ fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
 }
 
 /// A case in a process of its own, whose peak of memory is then the case's.
-fn measure_apart(
-    net: &str,
-    batch: usize,
-    mode: Mode,
-    precision: Precision,
-    steps: usize,
-) -> Result<serde_json::Value> {
+fn measure_apart(case: &Case) -> Result<serde_json::Value> {
+    let Case { net, batch, mode, precision, dim, steps } = *case;
     let program =
         std::env::current_exe().context("cannot find this program's own executable, which runs each case")?;
     let mut command = Command::new(program);
     command.args(["bench", "step", "--json", "--net", net, "--mode", mode.name()]);
-    command.args(["--precision", precision_name(precision)]);
+    command.args(["--precision", precision_name(precision), "--dim", &dim.to_string()]);
     command.args(["--batch", &batch.to_string(), "--steps", &steps.to_string()]);
     let done = command.stderr(Stdio::inherit()).output().context("cannot start a process for the case")?;
     if !done.status.success() {
@@ -136,15 +144,10 @@ fn measure_apart(
     serde_json::from_slice(&done.stdout).context("the process of a case did not print its result")
 }
 
-fn measure(
-    net: &str,
-    batch: usize,
-    mode: Mode,
-    precision: Precision,
-    steps: usize,
-) -> Result<serde_json::Value> {
+fn measure(case: &Case) -> Result<serde_json::Value> {
+    let Case { net, batch, mode, precision, dim, steps } = *case;
     let input = match net {
-        "mlp" => Input::Features(512),
+        "mlp" => Input::Features(dim),
         "cnn-small" => Input::Image { channels: 1, height: 28, width: 28 },
         _ => Input::Image { channels: 3, height: 32, width: 32 },
     };

@@ -6,20 +6,29 @@ use burn::tensor::{Device, Tensor, TensorData};
 use negscale_audit::Ledger;
 use negscale_data::draw::{Draw, Purpose};
 use negscale_data::{Loader, Order, View};
-use negscale_nets::scan::{BATCH, Scan, scan};
+use negscale_nets::scan::{Scan, batch_of, scan};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Scans of the training set that hold until a network takes a step.
+/// A set that is scanned: training, held-out or test samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ScannedSet {
+    Train,
+    HeldOut,
+    /// The n-th test set.
+    Test(usize),
+}
+
+/// Scans in the plain view, which hold until a network takes a step.
 #[derive(Debug, Default)]
-pub(crate) struct Scans(Mutex<BTreeMap<usize, Arc<Scan>>>);
+pub(crate) struct Scans(Mutex<BTreeMap<(ScannedSet, usize), Arc<Scan>>>);
 
 impl Scans {
-    /// The scan of a network in the plain view, made if it is not there.
+    /// The scan of a set by a network in the plain view, made if it is not there.
     pub(crate) fn plain(
         &self,
-        net: usize,
+        (set, net): (ScannedSet, usize),
         networks: &Networks,
         loader: &Loader,
         with_features: bool,
@@ -27,7 +36,7 @@ impl Scans {
         stop: &AtomicBool,
     ) -> Result<Arc<Scan>> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kept) = kept.get(&net)
+        if let Some(kept) = kept.get(&(set, net))
             && (!with_features || !kept.features.is_empty())
         {
             return Ok(kept.clone());
@@ -41,7 +50,7 @@ impl Scans {
             device,
             stop,
         )?);
-        kept.insert(net, made.clone());
+        kept.insert((set, net), made.clone());
         Ok(made)
     }
 
@@ -85,7 +94,15 @@ impl HostContext<'_> {
 
     fn look(&self, net: usize, view: View, with_features: bool) -> Result<Arc<Scan>> {
         if matches!(view, View::Plain | View::Identity) {
-            return self.scans.plain(net, self.networks, self.loader, with_features, self.device, self.stop);
+            let which = (ScannedSet::Train, net);
+            return self.scans.plain(
+                which,
+                self.networks,
+                self.loader,
+                with_features,
+                self.device,
+                self.stop,
+            );
         }
         // Apart from the streams of training, which count phases in the lowest byte.
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | net as u64;
@@ -107,7 +124,8 @@ impl HostContext<'_> {
     /// The training samples themselves, as networks are shown them: numbers of all samples, one after the other, and how many
     /// each has (those of images row by row, the channels of a pixel side by side). A random view is drawn again for every epoch and `which`.
     pub fn items(&self, view: View, which: u64) -> Result<(Vec<f32>, usize)> {
-        let loader = self.loader.showing(vec![view], BATCH, false)?;
+        let numbers = self.loader.item_shape().iter().product();
+        let loader = self.loader.showing(vec![view], batch_of(numbers), false)?;
         // Apart from the streams of scans, which count networks in the lowest byte.
         let stream = 1 << 63 | (self.epoch.number as u64) << 8 | (0x80 + which);
         let mut items = Vec::new();
@@ -117,7 +135,7 @@ impl HostContext<'_> {
             }
             items.extend_from_slice(&batch?.views[0]);
         }
-        Ok((items, loader.item_shape().iter().product()))
+        Ok((items, numbers))
     }
 
     /// Whether training was asked to stop: a long plan gives up with [`Error::Interrupted`] and is made again later.

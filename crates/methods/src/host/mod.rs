@@ -19,7 +19,7 @@ mod true_labels;
 pub use batch::{Batch, Epoch, SubBatch};
 pub use card::{Beliefs, Card, Facts, ItemKind, Meaning, PredictedBy, Protocol, Provenance, Regime};
 pub use context::HostContext;
-pub(crate) use context::Scans;
+pub(crate) use context::{ScannedSet, Scans};
 pub use known_noise::KnownNoise;
 pub use networks::Networks;
 pub use plan::{HostState, Objective, Phase, Plan, Reset, Stage, Tap};
@@ -57,6 +57,11 @@ pub trait Host: Send {
     /// whose card says that they have beliefs of their own.
     fn taps_without_beliefs(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Whether it reads the ledger's predictions when it plans: then they are made after every epoch, whatever `scan_every` says.
+    fn reads_predictions(&self) -> bool {
+        false
     }
 
     /// How many channels of its features, the first ones, each network is judged by and saved with; empty for all of all. Asked

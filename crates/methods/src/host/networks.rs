@@ -87,7 +87,9 @@ impl Networks {
     /// As [`train`](Self::train) with the gradient cut off, as published code does it under `no_grad` with the network in
     /// training mode.
     pub fn guess(&self, net: usize, samples: &Samples) -> Result<Tensor<2>> {
-        Ok(self.train(net, samples)?.logits.detach())
+        let logits = self.train(net, samples)?.logits.detach();
+        self.net(net).without_way_back(samples.len());
+        Ok(logits)
     }
 
     /// As [`train`](Self::train), leaving no trace: running statistics stay, and the masks of later passes are as without it.

@@ -62,5 +62,9 @@ impl Host for CoTeaching {
         Ok(small_loss::tapped(objective, outputs, given))
     }
 
+    fn reads_predictions(&self) -> bool {
+        self.settings.rate == super::parts::Rate::Estimate
+    }
+
     keeps!(forget);
 }

@@ -82,5 +82,9 @@ impl Host for JoCoR {
         Ok(small_loss::tapped(objective, [a, b], given))
     }
 
+    fn reads_predictions(&self) -> bool {
+        self.settings.small_loss.rate == super::parts::Rate::Estimate
+    }
+
     keeps!(forget);
 }

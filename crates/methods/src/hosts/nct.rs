@@ -138,5 +138,9 @@ impl Host for Nct {
         (0..2).map(choose).collect()
     }
 
+    fn reads_predictions(&self) -> bool {
+        self.settings.rate == Rate::Estimate
+    }
+
     keeps!(forget);
 }

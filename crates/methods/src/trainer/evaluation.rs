@@ -1,13 +1,13 @@
 //! What is known after an epoch: the networks are run over all sets in evaluation mode.
 
 use super::similarity::{self, record_similarity};
-use super::task::Look;
+use super::task::{Look, Shown};
 use super::{Trainer, Tree};
 use crate::Result;
-use crate::host::{Beliefs, Epoch, HostContext, Plan, PredictedBy};
+use crate::host::{Beliefs, Epoch, HostContext, Plan, PredictedBy, ScannedSet};
 use negscale_audit::area_under_curve;
-use negscale_data::{Loader, View};
-use negscale_nets::{Scan, accuracy, scan};
+use negscale_data::Loader;
+use negscale_nets::{Scan, accuracy};
 use negscale_records::EpochRecord;
 use std::sync::Arc;
 
@@ -15,36 +15,48 @@ use std::sync::Arc;
 const HELD_CLEAN: f64 = 0.5;
 
 impl Trainer {
-    /// Predictions of the evaluated networks on a set, together and each alone.
-    fn predict(&self, loader: &Loader) -> Result<(Scan, Vec<Arc<Scan>>)> {
+    /// Predictions of the evaluated networks on a set: scans that are there already are not made again.
+    fn predict(&self, set: ScannedSet, loader: &Loader, with_features: bool) -> Result<Seen> {
         let predicting = if self.card.predicted_by == PredictedBy::Sum { self.networks.len() } else { 1 };
         let look = |net| {
-            let net = self.networks.for_evaluation(net)?;
-            Ok(Arc::new(scan(&net, loader, View::Plain, 0, false, &self.device, &self.stop)?))
+            let with_features = with_features && net == 0;
+            self.scans.plain((set, net), &self.networks, loader, with_features, &self.device, &self.stop)
         };
-        let alone = (0..predicting).map(look).collect::<Result<Vec<_>>>()?;
-        Ok((sum(alone.iter().map(Arc::as_ref)), alone))
+        Ok(Seen::new((0..predicting).map(look).collect::<Result<_>>()?))
+    }
+
+    /// Whether the training set is scanned after this epoch: the ledger and the curves of the report want it, a plug-in that waits for its
+    /// class tree, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
+    fn is_scan_due(&self, wants_tree: bool) -> bool {
+        let done = self.position.epoch + 1;
+        let is_turn = done.is_multiple_of(self.settings.scan_every) || done == self.settings.epochs;
+        is_turn || wants_tree || self.settings.similarity || self.host.reads_predictions()
     }
 
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.
     pub(super) fn evaluate(&mut self, plan: &Plan) -> Result<EpochRecord> {
-        let predicting = if self.card.predicted_by == PredictedBy::Sum { self.networks.len() } else { 1 };
         let widths = self.host.widths(&mut context!(self))?;
         self.networks.set_widths(&widths);
         let wants_tree = self.plugin.as_ref().is_some_and(|plugin| plugin.wants_tree());
-        let context = context!(self);
-        let first = if wants_tree || self.settings.similarity {
-            context.scan_features(0, View::Plain)
-        } else {
-            context.scan(0, View::Plain)
-        }?;
-        let others = (1..predicting).map(|net| context.scan(net, View::Plain)).collect::<Result<Vec<_>>>()?;
-        let alone: Vec<Arc<Scan>> = [first.clone()].into_iter().chain(others).collect();
-        let seen = sum(alone.iter().map(Arc::as_ref));
-        let grown =
-            wants_tree.then(|| self.tree.grow(&self.classes, &first, &self.train.given)).transpose()?;
-        let held_out = self.held_out.as_ref().map(|held_out| self.predict(&held_out.loader)).transpose()?;
-        let tests = self.tests.iter().map(|test| self.predict(&test.loader)).collect::<Result<Vec<_>>>()?;
+        let with_features = wants_tree || self.settings.similarity;
+        let seen = self
+            .is_scan_due(wants_tree)
+            .then(|| self.predict(ScannedSet::Train, &self.train.loader, with_features))
+            .transpose()?;
+        let grown = match &seen {
+            Some(seen) if wants_tree => {
+                Some(self.tree.grow(&self.classes, &seen.alone[0], &self.train.given)?)
+            }
+            _ => None,
+        };
+        let held_out = self
+            .held_out
+            .as_ref()
+            .map(|held_out| self.predict(ScannedSet::HeldOut, &held_out.loader, false))
+            .transpose()?;
+        let test =
+            |(which, test): (usize, &Shown)| self.predict(ScannedSet::Test(which), &test.loader, false);
+        let tests = self.tests.iter().enumerate().map(test).collect::<Result<Vec<_>>>()?;
 
         let mut record = EpochRecord::new(self.position.epoch as u64 + 1, 0.0, self.position.learning_rate);
         let means = self.position.sums.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64));
@@ -58,22 +70,24 @@ impl Trainer {
             plugin.set_tree(&tree)?;
             self.tree = Tree::Grown(tree);
         }
-        if self.settings.similarity {
+        if let (Some(seen), true) = (&seen, self.settings.similarity) {
             let (tree, thresholds) = (self.tree.taxonomy(), similarity::thresholds(&self.settings)?);
-            record_similarity(&mut record, &first, &self.train, tree, &self.classes, thresholds)?;
+            record_similarity(&mut record, &seen.alone[0], &self.train, tree, &self.classes, thresholds)?;
         }
         self.position.changes.enter(&mut record);
         let beliefs = self.card.beliefs;
-        let look = Look { together: &seen, alone: &alone };
-        self.train.enter(look, self.position.epoch, plan.warming_up, beliefs)?;
-        if let (Some(shown), Some((scan, alone))) = (&mut self.held_out, &held_out) {
-            // Hosts never see these samples, so what is believed of them is what is predicted.
-            let look = Look { together: scan, alone };
-            shown.enter(look, self.position.epoch, plan.warming_up, Beliefs::Predictions)?;
-            record.validation_accuracy = accuracy(&scan.predictions(), &shown.given);
+        if let Some(seen) = &seen {
+            self.train.enter(seen.look(), self.position.epoch, plan.warming_up, beliefs)?;
+            self.train.compare(&seen.together.predictions(), &mut record);
         }
-        self.train.compare(&seen.predictions(), &mut record);
-        for (which, (test, (together, alone))) in self.tests.iter().zip(&tests).enumerate() {
+        if let (Some(shown), Some(held_out)) = (&mut self.held_out, &held_out) {
+            if seen.is_some() {
+                // Hosts never see these samples, so what is believed of them is what is predicted.
+                shown.enter(held_out.look(), self.position.epoch, plan.warming_up, Beliefs::Predictions)?;
+            }
+            record.validation_accuracy = accuracy(&held_out.together.predictions(), &shown.given);
+        }
+        for (which, (test, Seen { together, alone })) in self.tests.iter().zip(&tests).enumerate() {
             let right = accuracy(&together.predictions(), &test.given);
             if which == 0 {
                 record.test_accuracy = right;
@@ -88,6 +102,10 @@ impl Trainer {
                 let right = accuracy(&scan.predictions(), &test.given);
                 record.more.extend(right.map(|right| (format!("{name} net {}", net + 1), right)));
             }
+        }
+        if self.train.ledger.epochs().len() == 0 {
+            // Nothing has been looked at yet.
+            return Ok(record);
         }
         let verdicts = self.train.ledger.verdicts(&self.settings.verdict)?;
         let clean: Vec<f64> = verdicts.iter().map(|verdict| verdict.clean_probability).collect();
@@ -108,21 +126,39 @@ impl Trainer {
     /// What is predicted for the samples of the test set, or nothing without one.
     pub fn test_predictions(&self) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
         let Some(test) = self.tests.first() else { return Ok(None) };
-        Ok(Some((self.predict(&test.loader)?.0.predictions(), test.given.clone())))
+        let seen = self.predict(ScannedSet::Test(0), &test.loader, false)?;
+        Ok(Some((seen.together.predictions(), test.given.clone())))
     }
 
     /// What is predicted for the training samples, and their labels as given.
     pub fn train_predictions(&self) -> Result<(Vec<u32>, Vec<u32>)> {
-        Ok((self.predict(&self.train.loader)?.0.predictions(), self.train.given.clone()))
+        let seen = self.predict(ScannedSet::Train, &self.train.loader, false)?;
+        Ok((seen.together.predictions(), self.train.given.clone()))
     }
 }
 
-/// The sum of logits.
-fn sum<'a>(scans: impl IntoIterator<Item = &'a Scan>) -> Scan {
-    let mut scans = scans.into_iter();
-    let Some(mut total) = scans.next().cloned() else {
-        unreachable!("every method has a network that predicts")
-    };
-    scans.for_each(|scan| total.add(scan));
-    total
+/// What the predicting networks make of a set.
+struct Seen {
+    /// The sum of their logits.
+    together: Arc<Scan>,
+    alone: Vec<Arc<Scan>>,
+}
+
+impl Seen {
+    fn new(alone: Vec<Arc<Scan>>) -> Self {
+        let together = match alone.as_slice() {
+            [] => unreachable!("every method has a network that predicts"),
+            [one] => one.clone(),
+            [first, others @ ..] => {
+                let mut sum = Scan { features: Vec::new(), ..Scan::clone(first) };
+                others.iter().for_each(|scan| sum.add(scan));
+                Arc::new(sum)
+            }
+        };
+        Self { together, alone }
+    }
+
+    fn look(&self) -> Look<'_> {
+        Look { together: &self.together, alone: &self.alone }
+    }
 }

@@ -46,6 +46,8 @@ pub struct TrainSettings {
     pub device: String,
     /// How many epochs' losses the ledger keeps.
     pub recent: usize,
+    /// The training set is scanned for the ledger after every so many epochs, and after the last; at least 1.
+    pub scan_every: usize,
     /// The verdict for hosts without one of their own.
     pub verdict: VerdictSettings,
     /// Whether the similarity of all pairs of training samples is recorded after every epoch.
@@ -83,6 +85,7 @@ impl TrainSettings {
             threads: 0,
             device: "cpu".into(),
             recent: RECENT_EPOCHS,
+            scan_every: 1,
             verdict: VerdictSettings::default(),
             similarity: false,
             probe: 0,
@@ -116,6 +119,9 @@ impl TrainSettings {
                 self.validation.to_string(),
                 "must be a share of the samples from 0 to 0.5",
             );
+        }
+        if self.scan_every == 0 {
+            return range("scan_every", "0".into(), "must be at least 1: after every epoch");
         }
         if self.recent == 0 {
             return range("recent", "0".into(), "must be at least 1");

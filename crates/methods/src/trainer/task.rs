@@ -42,6 +42,9 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     /// The mean of their probabilities.
     fn mean_probabilities(&self) -> Vec<f32> {
+        if let [scan] = self.alone {
+            return scan.probabilities();
+        }
         let mut mean = vec![0.0; self.together.logits.len()];
         for scan in self.alone {
             mean.iter_mut().zip(scan.probabilities()).for_each(|(sum, p)| *sum += p);
@@ -101,10 +104,16 @@ impl Shown {
     pub fn enter(&mut self, look: Look, epoch: usize, warming_up: bool, beliefs: Beliefs) -> Result<()> {
         self.ledger.begin_epoch(epoch as u64)?;
         self.ledger.record_losses(SampleIndices::All, &look.together.losses(&self.given))?;
-        if beliefs == Beliefs::Predictions {
-            self.ledger.set_targets(SampleIndices::All, &look.together.probabilities())?;
+        let mean = look.mean_probabilities();
+        match (beliefs, look.alone) {
+            // Of a single network both are the same.
+            (Beliefs::Predictions, [_]) => self.ledger.set_targets(SampleIndices::All, &mean)?,
+            (Beliefs::Predictions, _) => {
+                self.ledger.set_targets(SampleIndices::All, &look.together.probabilities())?;
+            }
+            _ => {}
         }
-        Ok(self.ledger.record_predictions(&look.mean_probabilities(), warming_up)?)
+        Ok(self.ledger.record_predictions(&mean, warming_up)?)
     }
 
     /// Compares predictions with labels as given and with the truth.

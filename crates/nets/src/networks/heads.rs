@@ -82,6 +82,15 @@ fn hidden_norm(site: &Site, inputs: usize, outputs: usize) -> Vec<Slot> {
     ]
 }
 
+/// Multiply-adds of a head for one sample.
+pub(super) fn head_size(slots: &[Slot]) -> u64 {
+    let size = |slot: &Slot| match slot {
+        Slot::Dense(layer) => layer.weight.lazy_shape().dims::<2>().iter().product::<usize>() as u64,
+        _ => 0,
+    };
+    slots.iter().map(size).sum()
+}
+
 /// A head: every gap is a ReLU, fused into the layer before it.
 pub(super) fn run_head<R: Run>(slots: &[Slot], run: &mut R, mut x: R::Row) -> R::Row {
     for (index, slot) in slots.iter().enumerate() {

@@ -1,10 +1,11 @@
 //! One type for all networks.
 
-use super::heads::{concepts, prediction, run_head};
+use super::heads::{concepts, head_size, prediction, run_head};
 use super::initial::Site;
 use super::layers::{Dense, Slot, nameless_module};
-use super::pass::Pass;
+use super::pass::{Mode, Pass};
 use super::run::{Run, Tensors};
+use super::samples::Samples;
 use super::shapes::Shapes;
 use super::spec::{Input, NetSpec};
 use super::state::ParameterKind;
@@ -13,8 +14,10 @@ use crate::{Error, Result};
 use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Tensor};
 use negscale_kernels::Precision;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const NO_ROWS: &str = "it works on images; for feature vectors use `mlp`";
 
@@ -25,60 +28,6 @@ pub struct Output {
     pub features: Tensor<2>,
     /// Logits, `[batch, classes]`.
     pub logits: Tensor<2>,
-}
-
-/// A batch of samples.
-#[derive(Debug, Clone)]
-pub enum Samples {
-    /// Images with their channels last, `[batch, rows, columns, channels]`: as the loader gives them and the kernels read them.
-    Images(Tensor<4>),
-    /// Rows, `[batch, values]`.
-    Rows(Tensor<2>),
-}
-
-/// Images with their channels first, `[batch, channels, rows, columns]`, as PyTorch and burn have them.
-impl From<Tensor<4>> for Samples {
-    fn from(images: Tensor<4>) -> Self {
-        Self::Images(images.permute([0, 2, 3, 1]))
-    }
-}
-
-impl From<Tensor<2>> for Samples {
-    fn from(rows: Tensor<2>) -> Self {
-        Self::Rows(rows)
-    }
-}
-
-impl Samples {
-    /// Several batches as one, the first one's samples first: those of its kind, images or rows.
-    ///
-    /// # Panics
-    /// If there are none.
-    pub fn join(batches: Vec<Samples>) -> Self {
-        let (mut images, mut rows) = (Vec::new(), Vec::new());
-        for batch in batches {
-            match batch {
-                Self::Images(batch) => images.push(batch),
-                Self::Rows(batch) => rows.push(batch),
-            }
-        }
-        if images.is_empty() {
-            Self::Rows(Tensor::cat(rows, 0))
-        } else {
-            Self::Images(Tensor::cat(images, 0))
-        }
-    }
-
-    /// Some of the samples, in this order.
-    ///
-    /// # Panics
-    /// If there is no such sample.
-    pub fn select(&self, places: Tensor<1, Int>) -> Self {
-        match self {
-            Self::Images(images) => Self::Images(images.clone().select(0, places)),
-            Self::Rows(rows) => Self::Rows(rows.clone().select(0, places)),
-        }
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -179,6 +128,10 @@ pub struct Network {
     spec: NetSpec,
     features: usize,
     precision: Precision,
+    /// Of one sample, heads left out.
+    multiply_adds: u64,
+    /// Multiply-adds of passes of evaluation, and of the way there in passes of training.
+    work: Arc<[AtomicU64; 2]>,
 }
 
 impl Network {
@@ -186,7 +139,7 @@ impl Network {
     pub fn build(spec: &NetSpec, device: &Device) -> Result<Self> {
         let site = Site::new(spec.seed, spec.checked()?.rule, device);
         let body = Body::new(spec, &site)?;
-        let (features, _) = body.trace(spec, spec.input)?;
+        let (features, Shapes { multiply_adds, .. }) = body.trace(spec, spec.input)?;
         let heads = spec.heads;
         Ok(Self {
             body,
@@ -199,6 +152,8 @@ impl Network {
             spec: spec.clone(),
             features,
             precision: Precision::F32,
+            multiply_adds,
+            work: Arc::default(),
         })
     }
 
@@ -210,6 +165,24 @@ impl Network {
     /// How products are taken.
     pub fn precision(&self) -> Precision {
         self.precision
+    }
+
+    /// How often this network and its copies have been run over a sample: in evaluation, and in training, where the way back comes on
+    /// top. Heads count by their multiply-adds. For benchmarks.
+    pub fn passes(&self) -> [f64; 2] {
+        [0, 1].map(|kind| self.work[kind].load(Relaxed) as f64 / self.multiply_adds.max(1) as f64)
+    }
+
+    /// Corrects [`passes`](Self::passes) for so many samples of passes of training without the way back.
+    pub fn without_way_back(&self, samples: usize) {
+        let work = samples as u64 * self.multiply_adds;
+        self.work[1].fetch_sub(work, Relaxed);
+        self.work[0].fetch_add(work, Relaxed);
+    }
+
+    fn count(&self, pass: &Pass, samples: usize, multiply_adds: u64) {
+        let kind = usize::from(pass.mode != Mode::Evaluate);
+        self.work[kind].fetch_add(samples as u64 * multiply_adds, Relaxed);
     }
 
     fn run<'a>(&self, pass: &'a Pass) -> Tensors<'a> {
@@ -244,6 +217,7 @@ impl Network {
         if input != self.spec.input {
             self.body.trace(&self.spec, input)?;
         }
+        self.count(pass, samples.len(), self.multiply_adds);
         let run = &mut self.run(pass);
         let features = match (samples, &self.body) {
             (Samples::Images(images), body) => body.features(run, images),
@@ -294,14 +268,17 @@ impl Network {
         pass: &Pass,
     ) -> Result<Tensor<2>> {
         match slots {
-            Some(slots) => Ok(run_head(slots, &mut self.run(pass), x)),
+            Some(slots) => {
+                self.count(pass, x.dims()[0], head_size(slots));
+                Ok(run_head(slots, &mut self.run(pass), x))
+            }
             None => Err(Error::NoHead { net: self.spec.name.clone(), head }),
         }
     }
 
     /// Multiply-adds of one sample, heads left out.
     pub fn multiply_adds(&self) -> Result<u64> {
-        Ok(self.body.trace(&self.spec, self.spec.input)?.1.multiply_adds)
+        Ok(self.multiply_adds)
     }
 }
 
@@ -357,6 +334,8 @@ impl Module for Network {
             spec: self.spec.clone(),
             features: self.features,
             precision: self.precision,
+            multiply_adds: self.multiply_adds,
+            work: self.work.clone(),
         }
     }
 

@@ -126,6 +126,12 @@ pub(super) const TOP: &[Row] = &[
         "share of the samples held out, with labels as given, to select the best epoch",
     ),
     ("threads", Whole, "0", "threads that load batches; 0: as many as there are cores"),
+    (
+        "scan_every",
+        Whole,
+        UNSET,
+        "look at all training samples after every so many epochs only, and after the last: saves time; what the host itself needs is not affected. 1 if not set",
+    ),
     ("similarity", Switch, UNSET, "true: record the similarity of all pairs of samples after every epoch"),
     ("probe", Whole, UNSET, "number of samples whose similarity is measured before and after training steps"),
     ("probe_steps", Whole, UNSET, "number of steps per epoch that are measured this way; 10 if not set"),

@@ -64,6 +64,7 @@ impl Layers {
             validation: self.number("validation").unwrap_or(begin.validation),
             threads: count("threads", begin.threads),
             device: self.text("device").unwrap_or(&begin.device).into(),
+            scan_every: count("scan_every", begin.scan_every),
             recent: count("audit.recent", begin.recent),
             verdict: self.verdict()?,
             similarity: self

@@ -69,6 +69,9 @@ impl Recipe {
         put("threads", whole(train.threads as u64));
         put("device", train.device.clone().into());
         // Only where they are on: settings of runs without them stay what they were, and so do their fingerprints.
+        if train.scan_every != 1 {
+            put("scan_every", whole(train.scan_every as u64));
+        }
         if train.similarity {
             put("similarity", true.into());
         }
