@@ -154,7 +154,7 @@ fn many_classes_behave_like_few() {
             assert!(ap > 0.97, "{classes} classes, {what}: average precision {ap}");
             let estimate = NoiseEstimate::new(&model);
             check_shape(&estimate);
-            assert!((estimate.rate - 0.2).abs() < 0.03, "{classes} classes, {what}: {}", estimate.rate);
+            assert!((estimate.rate - 0.2).abs() < 0.035, "{classes} classes, {what}: {}", estimate.rate);
             let found = Ranking::by(&model, &names(classes)).unwrap().audit;
             let right = found.corrected().iter().zip(&world.truth).filter(|(a, b)| a == b).count();
             // Anchors see few of very many confusions, and what they do not see is corrected only by predictions of true labels.
