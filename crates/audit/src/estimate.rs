@@ -16,7 +16,8 @@
 //! alike. With $k_{yz} \propto \sum_i q_i(y)\, q_i(z)$ the confusions that overlap would make (each row sums to 1), the anchors' confusions $T_{yz}$, $y \ne z$, are taken for a
 //! mixture $\lambda k_{yz} + (1 - \lambda) / (C - 1)$, and $\lambda$ is the share that makes them likeliest. Uniform noise has $\lambda$ near 0 however much classes overlap.
 //!
-//! **Rate**: $(1 - w)\,(a + 0.2\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] (1 for predictions of given labels, which half agree with wrong ones) and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples. Otherwise: where labels are clean, $a$ is
+//! **Rate**: $(1 - w)\,\gamma(a / c)\,(a + 0.15\,(c - a)) + w\, c\, \phi(a / c)$ with $w$ rising from 0 to 1 along [`ALIKE`] (1 for predictions of given labels, which half agree with wrong ones) and $\phi$ as in [`SHARE_OF_CONFIDENT`]. Uniform noise is what $a$ measures, a little too low with few samples; $\gamma$ rises from 0 to 1 where $\phi$ does first, because a few errors of the models look like
+//! uniform noise, too. Otherwise: where labels are clean, $a$ is
 //! near 0 however much classes overlap, and so is $\phi$; where people err on hard samples, $a$ sees a part of it and $c$ is about right; where noise depends on classes alone,
 //! the truth lies between the two. The curve was drawn on development sets. **Interval**: of the readings that the truth may lie between,
 //! from $(2 a + \text{rate}) / 3$ to $(1 - w)\,(a + 0.4\,(c - a)) + 1.1\, w\, c$, each widened by the 95 % sampling error
@@ -51,7 +52,7 @@ pub const SHARE_OF_CONFIDENT: [(f64, f64); 5] =
 /// Shares of confusions among classes that look alike below which noise is taken for uniform, and above which it is not.
 pub const ALIKE: [f64; 2] = [0.3, 0.45];
 /// Parts of the way from the careful reading to the confident one that uniform noise lies at, and may lie at.
-const UNIFORM: [f64; 2] = [0.2, 0.4];
+const UNIFORM: [f64; 2] = [0.15, 0.4];
 /// The truth may be above the confident reading by this factor where people err on hard samples.
 const HIDDEN_REACH: f64 = 1.1;
 /// Rounds that fit the share of confusions that follow overlap.
@@ -122,7 +123,10 @@ impl NoiseEstimate {
             Some(_) => (0.0, [0.0, 1.0]),
             None => {
                 let uniform = UNIFORM.map(|part| careful + part * (confident - careful).max(0.0));
-                let rate = mixed(uniform[0], confident * share_of_confident(careful / confident.max(1e-9)));
+                let ratio = careful / confident.max(1e-9);
+                let [(clean, _), (noisy, _)] = [SHARE_OF_CONFIDENT[0], SHARE_OF_CONFIDENT[1]];
+                let is_noise = ((ratio - clean) / (noisy - clean)).clamp(0.0, 1.0);
+                let rate = mixed(is_noise * uniform[0], confident * share_of_confident(ratio));
                 let low = if rate > 0.0 { (2.0 * careful + rate) / 3.0 - reach[0] } else { 0.0 };
                 let high = mixed(uniform[1], HIDDEN_REACH * confident).max(rate) + reach[1];
                 (rate, [low.min(rate), high].map(|x| x.clamp(0.0, 1.0)))

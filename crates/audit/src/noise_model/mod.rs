@@ -8,7 +8,8 @@
 //! **$T$ from anchors.** Predictions alone cannot tell noise from overlap: a model that predicts given labels well explains them with
 //! $T = I$. What can tell is the surest samples of each class. Those that look most like class $c$ are of class $c$, so their given labels are
 //! draws from row $c$ of $T$: clean labels of overlapping classes agree there, noisy ones do not. Row $c$ is the share of given labels among the
-//! fifth of class $c$ with the largest $p_i(c)$, plus 10 labels as they are on average over all classes.
+//! fifth of class $c$ with the largest $p_i(c)$, plus 10 labels that are right and wrong as they are on average over all classes. Which classes
+//! wrong ones name is smoothed by a Dirichlet prior around all classes alike, whose strength is the one that makes the anchors' wrong labels likeliest.
 //!
 //! **What predictions are.** A model trained on the given labels predicts $p_i(g) = \sum_y q_i(y) T_{y g}$, and $q_i$ is what explains it:
 //! expectation and maximisation on $\sum_g p_i(g) \log \sum_y q(y) T_{yg}$. A model trained to resist noise predicts $q_i$ itself.

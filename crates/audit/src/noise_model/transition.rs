@@ -4,8 +4,10 @@ use super::{FLOOR, ROUNDS};
 use crate::predictions::{Entry, Predictions};
 use rayon::prelude::*;
 
-/// Labels that are added to each row of anchors, as they are on average.
+/// Labels that are added to each row of anchors, right and wrong ones as they are on average.
 const PRIOR: f64 = 10.0;
+/// Wrong labels spread evenly over the other classes, of which the likeliest number is added to each row.
+const EVEN: [f64; 6] = [1.0, 3.0, 10.0, 50.0, 250.0, 1000.0];
 /// Share of a class that its anchors are.
 const ANCHORS: f64 = 0.2;
 /// Least anchors of a class that has so many.
@@ -47,13 +49,15 @@ impl Transition {
         let right: f64 = counts.iter().enumerate().map(|(class, counts)| counts[class]).sum();
         // One more wrong label than was seen, so that nothing is impossible.
         let wrong = (all - right + 1.0) / (all + 2.0);
-        let spread = wrong / (classes.max(2) - 1) as f64;
+        let strength = evenness(&counts);
+        let even = strength / (classes.max(2) - 1) as f64;
         let mut by_true = Vec::with_capacity(classes * classes);
         for (class, counts) in counts.iter().enumerate() {
-            let total: f64 = counts.iter().sum::<f64>() + PRIOR;
+            let all: f64 = counts.iter().sum();
+            let kept = (counts[class] + PRIOR * (1.0 - wrong)) / (all + PRIOR);
+            let others = all - counts[class] + strength;
             by_true.extend(counts.iter().enumerate().map(|(given, count)| {
-                let usual = if given == class { 1.0 - wrong } else { spread };
-                ((count + PRIOR * usual) / total) as f32
+                if given == class { kept as f32 } else { ((1.0 - kept) * (count + even) / others) as f32 }
             }));
         }
         Self::new(classes, by_true)
@@ -157,6 +161,26 @@ pub(super) struct Work {
 fn normalise(row: &mut [f32]) {
     let sum: f32 = row.iter().sum();
     row.iter_mut().for_each(|x| *x /= sum);
+}
+
+/// How many wrong labels, spread evenly, are added to those of a class's anchors: the number by which a Dirichlet prior makes all of them likeliest.
+/// Uniform noise wants many, flips between two classes few.
+fn evenness(counts: &[Vec<f64>]) -> f64 {
+    let others = (counts.len().max(2) - 1) as f64;
+    let rising = |from: f64, count: f64| (0..count as usize).map(|j| (from + j as f64).ln()).sum::<f64>();
+    let likelihood = |strength: f64| -> f64 {
+        let row = |(class, row): (usize, &Vec<f64>)| {
+            let wrong = row.iter().enumerate().filter(|(given, _)| *given != class).map(|(_, count)| *count);
+            let cells: f64 = wrong.clone().map(|count| rising(strength / others, count)).sum();
+            cells - rising(strength, wrong.sum())
+        };
+        counts.iter().enumerate().map(row).sum()
+    };
+    let better = |best: (f64, f64), strength: f64| {
+        let found = likelihood(strength);
+        if found > best.1 { (strength, found) } else { best }
+    };
+    EVEN.into_iter().fold((EVEN[0], f64::NEG_INFINITY), better).0
 }
 
 /// By class, the samples that look most like it.

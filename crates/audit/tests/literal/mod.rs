@@ -42,7 +42,22 @@ pub fn anchors(predictions: &Matrix, class: usize, size: f64) -> Vec<usize> {
     order
 }
 
-/// $T$ by anchors: their labels, and ten more as they are on average.
+/// The logarithm of what a Dirichlet prior of this strength gives the wrong labels, up to a constant.
+fn marginal(counts: &Matrix, strength: f64) -> f64 {
+    let (classes, mut sum) = (counts.len(), 0.0);
+    for class in 0..classes {
+        let mut seen = 0.0;
+        for g in (0..classes).filter(|&g| g != class) {
+            for j in 0..counts[class][g] as usize {
+                sum += (strength / (classes - 1) as f64 + j as f64).ln() - (strength + seen).ln();
+                seen += 1.0;
+            }
+        }
+    }
+    sum
+}
+
+/// $T$ by anchors: their labels, ten more that are right as often as is usual, and wrong ones smoothed as much as suits them.
 pub fn by_anchors(predictions: &Matrix, given: &[u32], sizes: &[f64]) -> Matrix {
     let classes = sizes.len();
     let mut counts = vec![vec![0.0; classes]; classes];
@@ -54,11 +69,23 @@ pub fn by_anchors(predictions: &Matrix, given: &[u32], sizes: &[f64]) -> Matrix 
     let all: f64 = counts.iter().flatten().sum();
     let right: f64 = (0..classes).map(|class| counts[class][class]).sum();
     let wrong = (all - right + 1.0) / (all + 2.0);
-    for (class, row) in counts.iter_mut().enumerate() {
-        for (g, cell) in row.iter_mut().enumerate() {
-            *cell += 10.0 * if g == class { 1.0 - wrong } else { wrong / (classes - 1) as f64 };
+    let mut strength = 1.0;
+    for other in [3.0, 10.0, 50.0, 250.0, 1000.0] {
+        if marginal(&counts, other) > marginal(&counts, strength) + 1e-9 {
+            strength = other;
         }
-        *row = shares(row);
+    }
+    for (class, row) in counts.iter_mut().enumerate() {
+        let all: f64 = row.iter().sum();
+        let kept = (row[class] + 10.0 * (1.0 - wrong)) / (all + 10.0);
+        let outside = all - row[class];
+        for (g, cell) in row.iter_mut().enumerate() {
+            *cell = if g == class {
+                kept
+            } else {
+                (1.0 - kept) * (*cell + strength / (classes - 1) as f64) / (outside + strength)
+            };
+        }
     }
     counts
 }
