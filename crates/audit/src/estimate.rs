@@ -112,11 +112,9 @@ impl NoiseEstimate {
         let cannot_judge = cannot_judge(model);
         let among_alike = among_alike(model);
         // Models that were taught the labels themselves half agree with them: their careful reading falls short.
-        let measures_uniform = model.meaning() == Meaning::TrueLabels;
-        let alike = if measures_uniform {
-            ((among_alike - ALIKE[0]) / (ALIKE[1] - ALIKE[0])).clamp(0.0, 1.0)
-        } else {
-            1.0
+        let alike = match model.meaning() {
+            Meaning::TrueLabels => rise(ALIKE, among_alike),
+            Meaning::GivenLabels => 1.0,
         };
         let mixed = |uniform: f64, hidden: f64| (1.0 - alike) * uniform + alike * hidden;
         let (rate, interval) = match cannot_judge {
@@ -124,8 +122,7 @@ impl NoiseEstimate {
             None => {
                 let uniform = UNIFORM.map(|part| careful + part * (confident - careful).max(0.0));
                 let ratio = careful / confident.max(1e-9);
-                let [(clean, _), (noisy, _)] = [SHARE_OF_CONFIDENT[0], SHARE_OF_CONFIDENT[1]];
-                let is_noise = ((ratio - clean) / (noisy - clean)).clamp(0.0, 1.0);
+                let is_noise = rise([SHARE_OF_CONFIDENT[0].0, SHARE_OF_CONFIDENT[1].0], ratio);
                 let rate = mixed(is_noise * uniform[0], confident * share_of_confident(ratio));
                 let low = if rate > 0.0 { (2.0 * careful + rate) / 3.0 - reach[0] } else { 0.0 };
                 let high = mixed(uniform[1], HIDDEN_REACH * confident).max(rate) + reach[1];
@@ -207,6 +204,11 @@ fn among_alike(model: &NoiseModel) -> f64 {
         let part = |&(t, k): &(f64, f64)| t * share * k / (share * k + (1.0 - share) * even);
         if all > 0.0 { (cells.iter().map(part).sum::<f64>() / all).clamp(1e-6, 1.0) } else { 1.0 }
     })
+}
+
+/// From 0 at the first of two numbers to 1 at the second, in a straight line.
+fn rise([from, to]: [f64; 2], at: f64) -> f64 {
+    ((at - from) / (to - from)).clamp(0.0, 1.0)
 }
 
 /// $\phi$.

@@ -112,27 +112,31 @@ impl Predictions {
         other
     }
 
-    /// $\sum_i p_i(y)\, p_i(z)$ for $y \ne z$, and 0 for $y = z$: how often two classes are in question for the same sample (C x C).
-    pub(crate) fn overlap(&self) -> Vec<f64> {
+    /// `size` sums over all samples: `add` gets each sample and the sums it adds to. Taken within pieces that do not depend on the number of threads.
+    pub(crate) fn summed(&self, size: usize, add: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
         const PIECE: usize = 8192;
-        let size = self.classes * self.classes;
         let piece = |piece: usize| {
             let mut sums = vec![0.0f64; size];
-            for sample in piece * PIECE..((piece + 1) * PIECE).min(self.len()) {
-                let row = self.row(sample);
-                for one in row.iter().filter(|e| e.probability > 1e-3) {
-                    let from = one.class as usize * self.classes;
-                    for other in row.iter().filter(|e| e.class != one.class) {
-                        sums[from + other.class as usize] += f64::from(one.probability * other.probability);
-                    }
-                }
-            }
+            (piece * PIECE..((piece + 1) * PIECE).min(self.len())).for_each(|sample| add(sample, &mut sums));
             sums
         };
         let pieces: Vec<Vec<f64>> = (0..self.len().div_ceil(PIECE)).into_par_iter().map(piece).collect();
         pieces.into_iter().fold(vec![0.0; size], |mut total, piece| {
             total.iter_mut().zip(piece).for_each(|(total, x)| *total += x);
             total
+        })
+    }
+
+    /// $\sum_i p_i(y)\, p_i(z)$ for $y \ne z$, and 0 for $y = z$: how often two classes are in question for the same sample (C x C).
+    pub(crate) fn overlap(&self) -> Vec<f64> {
+        self.summed(self.classes * self.classes, |sample, sums| {
+            let row = self.row(sample);
+            for one in row.iter().filter(|e| e.probability > 1e-3) {
+                let from = one.class as usize * self.classes;
+                for other in row.iter().filter(|e| e.class != one.class) {
+                    sums[from + other.class as usize] += f64::from(one.probability * other.probability);
+                }
+            }
         })
     }
 

@@ -65,25 +65,15 @@ impl Transition {
 
     /// One round of expectation and maximisation: the matrix that makes the given labels of all samples likelier.
     pub(super) fn refined(&self, beliefs: &Predictions) -> Self {
-        const PIECE: usize = 8192;
         let classes = self.classes;
-        let piece = |piece: usize| {
-            let mut joint = vec![0.0f64; classes * classes];
-            for sample in piece * PIECE..((piece + 1) * PIECE).min(beliefs.len()) {
-                let given = beliefs.given()[sample];
-                let (transition, row) = (self.to_given(given), beliefs.row(sample));
-                let part = |e: &Entry| e.probability * transition[e.class as usize];
-                let share = 1.0 / row.iter().map(part).sum::<f32>();
-                row.iter().for_each(|e| {
-                    joint[e.class as usize * classes + given as usize] += f64::from(share * part(e));
-                });
-            }
-            joint
-        };
-        let pieces: Vec<Vec<f64>> = (0..beliefs.len().div_ceil(PIECE)).into_par_iter().map(piece).collect();
-        let joint = pieces.into_iter().fold(vec![0.0; classes * classes], |mut total, piece| {
-            total.iter_mut().zip(piece).for_each(|(total, x)| *total += x);
-            total
+        let joint = beliefs.summed(classes * classes, |sample, joint| {
+            let given = beliefs.given()[sample];
+            let (transition, row) = (self.to_given(given), beliefs.row(sample));
+            let part = |e: &Entry| e.probability * transition[e.class as usize];
+            let share = 1.0 / row.iter().map(part).sum::<f32>();
+            row.iter().for_each(|e| {
+                joint[e.class as usize * classes + given as usize] += f64::from(share * part(e));
+            });
         });
         let spread = 1.0 / (classes.max(2) - 1) as f64;
         let by_true = joint.chunks_exact(classes.max(1)).enumerate().flat_map(|(class, row)| {
