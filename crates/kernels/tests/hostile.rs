@@ -1,6 +1,9 @@
 //! The convolution kernels where a shape, a leftover or a mistake of the caller could make them read or write the wrong place.
 #![allow(clippy::unwrap_used)]
 
+mod literal;
+
+use literal::exact;
 use negscale_kernels::conv::{self, Shape};
 use negscale_kernels::{Precision, Window};
 use std::panic::catch_unwind;
@@ -27,28 +30,9 @@ fn whole(count: usize, seed: usize) -> Vec<f32> {
 
 /// Forward with bias and skip, data gradient and weight gradient by the naive sum.
 fn naive(shape: &Shape, x: &[f32], weight: &[f32], dy: &[f32], bias: &[f32]) -> [Vec<f32>; 3] {
-    let Shape { batch, height, width, inputs, outputs, window } = *shape;
-    let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
-    let [oh, ow] = shape.out().unwrap();
-    let mut y: Vec<f32> = (0..dy.len()).map(|i| bias[i % outputs] + dy[i]).collect();
-    let (mut dx, mut dw) = (vec![0.0; x.len()], vec![0.0; weight.len()]);
-    for (b, oy, ox) in (0..batch * oh * ow).map(|n| (n / (oh * ow), n / ow % oh, n % ow)) {
-        for (r, s) in (0..kh * kw).map(|n| (n / kw, n % kw)) {
-            let (row, column) = ((oy * sh + r).wrapping_sub(ph), (ox * sw + s).wrapping_sub(pw));
-            if row >= height || column >= width {
-                continue;
-            }
-            for (o, i) in (0..outputs * inputs).map(|n| (n / inputs, n % inputs)) {
-                let at_y = ((b * oh + oy) * ow + ox) * outputs + o;
-                let at_x = ((b * height + row) * width + column) * inputs + i;
-                let at_w = ((o * inputs + i) * kh + r) * kw + s;
-                y[at_y] += x[at_x] * weight[at_w];
-                dx[at_x] += dy[at_y] * weight[at_w];
-                dw[at_w] += dy[at_y] * x[at_x];
-            }
-        }
-    }
-    [y, dx, dw]
+    let [mut y, dx, dw] = exact(shape, [x, weight, dy]);
+    y.iter_mut().enumerate().for_each(|(i, y)| *y += f64::from(bias[i % shape.outputs]) + f64::from(dy[i]));
+    [y, dx, dw].map(|sums| sums.into_iter().map(|sum| sum as f32).collect())
 }
 
 /// Compares with the naive sum, in both precisions (the numbers are exact in both): bit for bit, or (3x3 windows of stride 1, whose
