@@ -27,6 +27,8 @@ pub mod update;
 use burn::backend::{Dispatch, DispatchTensor};
 use burn::tensor::Tensor;
 
+pub use tape::listening::{Meter, listen};
+
 use ops::Ops;
 
 /// A sliding window: kernel size, stride and zero padding, each as (rows, columns). The kernel size of a convolution is

@@ -27,6 +27,8 @@ pub struct PairCoverage {
     pub snop: TermState,
     /// The Dissimilarity-Calibrated Similarity Adjustment, which needs related and unrelated ones.
     pub dcsa: TermState,
+    /// The anchor of class means and exclusion, which need unrelated classes.
+    pub others: TermState,
 }
 
 impl PairCoverage {
@@ -42,18 +44,19 @@ impl PairCoverage {
         Ok(Self {
             snop: term(settings.snop && settings.lambda * inside > 0.0, pairs.unrelated > 0),
             dcsa: term(settings.dcsa && settings.mu > 0.0, pairs.unrelated > 0 && pairs.related > 0),
+            others: term(settings.anchor + settings.exclusion > 0.0, pairs.unrelated > 0),
             pairs,
         })
     }
 
     /// Whether any term can act.
     pub fn is_active(&self) -> bool {
-        [self.snop, self.dcsa].contains(&TermState::Active)
+        [self.snop, self.dcsa, self.others].contains(&TermState::Active)
     }
 
     /// Whether a term is asked for that is 0 in every batch, for want of pairs.
     pub fn lacks_pairs(&self) -> bool {
-        [self.snop, self.dcsa].contains(&TermState::NoPairs)
+        [self.snop, self.dcsa, self.others].contains(&TermState::NoPairs)
     }
 
     /// What is asked for and cannot be done, each a sentence that says what to set; empty if all is well.
@@ -70,7 +73,7 @@ impl PairCoverage {
     pub fn qualified_name(&self, plugin: &str) -> String {
         let less = match (self.snop, self.dcsa) {
             (TermState::Active, TermState::NoPairs) => "SNOP alone",
-            (TermState::Off, TermState::Off) => "weight 0",
+            (TermState::Off, TermState::Off) if self.others == TermState::Off => "weight 0",
             _ if !self.is_active() => "no pairs",
             _ => return plugin.to_owned(),
         };

@@ -14,6 +14,11 @@
 //!
 //! # Where this differs from the paper
 //! $\delta$ is a constant of the gradient unless `delta_gradient` is set; `self_anchor = false` leaves out $p = i$ and $q = j$.
+//!
+//! Other readings: with `similarity = "half"` all similarities are $(1 + G)/2$, so that the gap is $(G_{ij} + \delta_{ij})/2$;
+//! with `delta_features = "epoch"` $\delta$ is made from the Gram matrix of the epoch's frozen pass; with `delta_quantile` $\tau < 1$
+//! $m_i(c)$ is not the largest but the $\lceil \tau n \rceil$-th smallest of the $n$ cosines with class $c$, since one mislabelled twin
+//! makes the largest meaningless.
 
 use crate::pairs::{Batch, PairSets};
 use crate::rows::{Row, for_rows, pairs_of};
@@ -40,6 +45,7 @@ for_this_cpu! {
     /// their cap.
     pub(crate) fn cap<T: Real>(
         batch: Batch<T>,
+        delta_gram: &[T],
         settings: &Settings,
         scale: f64,
         gamma: &mut [T],
@@ -53,19 +59,26 @@ for_this_cpu! {
             buffer.resize(b * k, T::ZERO);
         }
         let [m, h, scratch] = [&mut *nearest, across, by_group].map(|buffer| buffer.par_chunks_mut(PIECE * k));
+        let seen = Batch { gram: delta_gram, ..batch };
         threads.each(m.zip(h).zip(scratch).enumerate(), |(piece, ((nearest, across), by_group))| {
-            find_nearest(batch, settings.self_anchor, piece * PIECE, nearest, by_group);
+            if settings.delta_quantile < 1.0 {
+                find_quantile(seen, settings, piece * PIECE, nearest);
+            } else {
+                find_nearest(seen, settings.self_anchor, piece * PIECE, nearest, by_group);
+            }
             reach_across(pairs, nearest, across);
         });
         let nearest = &*nearest;
         let across = &*across;
 
-        let factor = T::of(scale);
+        let (a, offset) = settings.similarity_of_cosine();
+        let (a, cap) = (T::of(a), T::of(1.0 - 2.0 * offset));
+        let factor = T::of(scale) * a;
         for_rows(threads, gamma, rows, b, |i, row, out| {
             *out = Row::default();
             for j in pairs.related_to(i) {
                 let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
-                let gap = gram[i * b + j] - (T::ONE - delta);
+                let gap = a * gram[i * b + j] - (cap - a * delta);
                 if gap > T::ZERO {
                     out.sum += (gap * gap).wide();
                     out.count += 1;
@@ -118,6 +131,27 @@ for_this_cpu! {
     }
 }
 
+/// m of the samples from `from` on by the quantile: minus infinity for a class without another sample.
+fn find_quantile<T: Real>(batch: Batch<T>, settings: &Settings, from: usize, nearest: &mut [T]) {
+    let Batch { gram, b, pairs, .. } = batch;
+    let k = pairs.groups;
+    let mut cosines = Vec::new();
+    for (at, row) in nearest.chunks_mut(k).enumerate() {
+        let i = from + at;
+        for (c, m) in row.iter_mut().enumerate() {
+            cosines.clear();
+            let others = pairs.samples(c).iter().filter(|&&p| settings.self_anchor || p != i);
+            cosines.extend(others.map(|&p| gram[i * b + p]));
+            let place = (settings.delta_quantile * cosines.len() as f64).ceil() as usize;
+            *m = if place == 0 {
+                T::LOWEST
+            } else {
+                *cosines.select_nth_unstable_by(place - 1, |a, b| a.wide().total_cmp(&b.wide())).1
+            };
+        }
+    }
+}
+
 /// max over c of a(c) + b(c), in four independent chains.
 #[inline(always)]
 fn largest_sum<T: Real>(a: &[T], b: &[T]) -> T {
@@ -148,6 +182,8 @@ fn through_delta<T: Real>(
     let Batch { gram, b, pairs, .. } = batch;
     let k = pairs.groups;
     let half = T::of(0.5);
+    let (a, offset) = settings.similarity_of_cosine();
+    let (a, cap) = (T::of(a), T::of(1.0 - 2.0 * offset));
     let at = |i: usize, c: usize| {
         let m = nearest[i * k + c];
         let is_anchor = |&&p: &&usize| (settings.self_anchor || p != i) && gram[i * b + p] == m;
@@ -162,7 +198,7 @@ fn through_delta<T: Real>(
         for j in pairs.related_to(i).filter(|&j| j > i) {
             let (mine, theirs) = (&nearest[i * k..][..k], &across[j * k..][..k]);
             let largest = largest_sum(mine, theirs);
-            let gap = gram[i * b + j] - (T::ONE - largest / T::of(2.0));
+            let gap = a * gram[i * b + j] - (cap - a * (largest / T::of(2.0)));
             if gap <= T::ZERO {
                 continue;
             }

@@ -82,6 +82,18 @@ pub enum Error {
         "settings say targets = \"refurbished\", but the batch carries no refurbished labels: hand them over by `BatchLabels::with_refurbished`, or set targets = \"given\""
     )]
     NoRefurbished,
+    /// A setting needs something that the batch does not carry.
+    #[error(
+        "settings say {setting}, but the batch carries no {lacks}: hand it over by `BatchLabels::{by}`, or change the setting"
+    )]
+    Lacking {
+        /// The setting and its value.
+        setting: &'static str,
+        /// What is missing.
+        lacks: &'static str,
+        /// How to hand it over.
+        by: &'static str,
+    },
     /// No class tree of that name comes with the crate.
     #[error("no built-in class tree is called `{name}`{}: choose one of {known}, or load a tree of your own from a file", suggestion(.nearest))]
     UnknownTree {

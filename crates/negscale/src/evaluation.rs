@@ -35,6 +35,8 @@ pub struct Terms {
     pub local: f64,
     /// DCSA, reduced, without its weight.
     pub dcsa: f64,
+    /// The [anchor of class means](crate::anchor), without its weight; 0 as long as nothing is remembered.
+    pub anchor: f64,
     /// Whether SNOP was computed.
     pub snop_state: TermState,
     /// Whether DCSA was computed.
@@ -49,13 +51,29 @@ pub struct Terms {
     pub identical_pairs: usize,
     /// Samples whose feature vector is zero, which have no direction and get no gradient.
     pub zero_features: usize,
+    /// What value and gradient were multiplied by: 1, unless [`balance`](crate::balance) is set.
+    pub scale: f64,
+}
+
+/// How long the gradient of each term is at the features, with its weights but without the factor of a [balance](crate::balance).
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+#[non_exhaustive]
+pub struct GradientLengths {
+    /// SNOP's global term.
+    pub global: f64,
+    /// SNOP's local term.
+    pub local: f64,
+    /// DCSA.
+    pub dcsa: f64,
+    /// Share of the square of their sum that is on features not above 0: lost to a classifier behind a ReLU. 0 without a gradient.
+    pub inactive: f64,
 }
 
 /// Value and gradient. The gradient lives in the workspace until its next use.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Evaluation<'w, T> {
-    /// $\lambda(\text{global} + \text{local}) + \mu\,\text{dcsa}$.
+    /// $\lambda(\text{global} + \text{local}) + \mu\,\text{dcsa}$, and the anchor where it is on; times the scale of a balance.
     pub value: f64,
     /// What the value is made of.
     pub terms: Terms,

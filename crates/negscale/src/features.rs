@@ -11,7 +11,6 @@
 //! needed: centred or rectified features, products in feature space, lengths whose squares leave the range of numbers.
 
 use crate::Real;
-use crate::centre::ClassMeans;
 use crate::product::{View, product, symmetric_product};
 use crate::real::dot;
 use crate::rows::for_rows;
@@ -26,7 +25,6 @@ pub(crate) struct FeatureBuffers<T> {
     pub(crate) gram: Vec<T>,
     pub(crate) gradient: Vec<T>,
     pub(crate) centre: Vec<T>,
-    pub(crate) means: ClassMeans,
 }
 
 impl<T: Real> FeatureBuffers<T> {

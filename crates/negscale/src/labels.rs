@@ -21,18 +21,34 @@ pub struct BatchLabels<'a, T> {
     pub warming_up: bool,
     /// Number of the training step; decides the draw of random pairs.
     pub step: u64,
+    /// Probability that each given label is right; needed with `confidence = "clean"`, used by the anchor of class means.
+    pub clean: Option<&'a [T]>,
+    /// Raw features of the same samples at the start of the epoch, B x d; needed with `delta_features = "epoch"`.
+    pub frozen: Option<&'a [T]>,
 }
 
 impl<'a, T> BatchLabels<'a, T> {
     /// Labels and confidences of a batch of step 0, after warm-up, without refurbished labels.
     pub fn new(labels: &'a [usize], confidence: &'a [T]) -> Self {
-        Self { labels, confidence, refurbished: None, warming_up: false, step: 0 }
+        Self { labels, confidence, refurbished: None, warming_up: false, step: 0, clean: None, frozen: None }
     }
 
     /// Adds the labels that the host believes.
     #[must_use]
     pub fn with_refurbished(self, refurbished: &'a [usize]) -> Self {
         Self { refurbished: Some(refurbished), ..self }
+    }
+
+    /// Adds the probability that each given label is right.
+    #[must_use]
+    pub fn with_clean(self, clean: &'a [T]) -> Self {
+        Self { clean: Some(clean), ..self }
+    }
+
+    /// Adds raw features of the same samples at the start of the epoch.
+    #[must_use]
+    pub fn with_frozen(self, frozen: &'a [T]) -> Self {
+        Self { frozen: Some(frozen), ..self }
     }
 
     /// Says whether the host is still warming up.

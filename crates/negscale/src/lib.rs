@@ -19,15 +19,21 @@
 //! | $\delta_{ij}$, $L_{DCSA}$ | [`dcsa`] |
 //! | $\lambda L_{SNOP} + \mu L_{DCSA}$ | [`NegScale`] |
 //! | the formulas as printed, for comparison | [`mod@reference`] |
+//! | not in the paper: class means held where they were, what a label excludes, a share of the host's gradient | [`anchor`], [`exclusion`], [`balance`] |
 
+pub mod anchor;
+pub mod balance;
 #[cfg(feature = "burn")]
 pub mod burn;
 pub mod centre;
+mod choices;
 mod coverage;
 pub mod dcsa;
 mod error;
 mod evaluation;
+pub mod exclusion;
 mod features;
+mod forms;
 mod labels;
 pub mod pairs;
 mod plugin;
@@ -39,13 +45,20 @@ mod settings;
 pub mod snop;
 pub mod taxonomy;
 mod threads;
+mod workspace;
 
+pub use anchor::ClassAnchor;
+pub use balance::Balance;
 pub use centre::ClassMeans;
+pub use choices::{
+    Centre, Confidence, DeltaFeatures, LocalDivisor, LocalShape, PairSource, Reduction, Similarity, Targets,
+};
 pub use coverage::PairCoverage;
 pub use error::{Error, Result};
-pub use evaluation::{Evaluation, PairLists, TermState, Terms};
+pub use evaluation::{Evaluation, GradientLengths, PairLists, TermState, Terms};
 pub use labels::BatchLabels;
-pub use plugin::{NegScale, Workspace};
+pub use plugin::NegScale;
 pub use real::Real;
-pub use settings::{Centre, PairSource, Reduction, Settings, Targets};
+pub use settings::Settings;
 pub use taxonomy::Taxonomy;
+pub use workspace::{Memory, Workspace};

@@ -42,10 +42,13 @@ pub(crate) struct Batch<'a, T> {
     pub(crate) pairs: &'a PairSets<T>,
 }
 
+/// Group of each sample, how many groups, members, starts and barriers, as in [`PairSets`].
+type Groups<T> = (Vec<usize>, usize, Vec<usize>, Vec<usize>, Vec<T>);
+
 /// The pair sets of one batch. Buffers are kept from batch to batch.
 #[derive(Debug, Default)]
 pub(crate) struct PairSets<T> {
-    /// Group of each sample: its class, or with random pairs the sample itself.
+    /// What delta sees. Group of each sample: its class, or with random pairs the sample itself.
     pub(crate) group_of: Vec<usize>,
     /// How many groups there are.
     pub(crate) groups: usize,
@@ -54,8 +57,10 @@ pub(crate) struct PairSets<T> {
     pub(crate) starts: Vec<usize>,
     /// groups x groups: 0 where two groups are unrelated, minus infinity elsewhere.
     pub(crate) barrier: Vec<T>,
-    /// groups x B: 1 where a sample is unrelated to the group, 0 elsewhere.
-    pub(crate) unrelated: Vec<T>,
+    /// What SNOP sees: rows over the batch, 1 where a sample is unrelated, 0 elsewhere; and which row a sample has, that of its
+    /// class or with random pairs its own.
+    unrelated: Vec<T>,
+    row_of: Vec<usize>,
     /// Samples ordered by class, and per class present the classes related to it, as places in `class_starts`.
     class_members: Vec<usize>,
     class_starts: Vec<usize>,
@@ -84,11 +89,30 @@ impl<T: Real> PairSets<T> {
         self.class_of.clone_from(&self.group_of);
         self.class_members.clone_from(&self.members);
         self.class_starts.clone_from(&self.starts);
-        if settings.pairs == PairSource::Random {
+        if settings.pairs == PairSource::Tree {
+            self.spread();
+        }
+        if [settings.pairs, settings.delta_pairs].contains(&PairSource::Random) {
+            let by_class = (settings.delta_pairs == PairSource::Tree).then(|| self.take_groups());
             self.draw(labels.len(), settings.seed, step);
             self.sort_members();
+            if settings.pairs == PairSource::Random {
+                self.spread();
+            }
+            if let Some(by_class) = by_class {
+                self.set_groups(by_class);
+            }
         }
-        self.spread(labels.len());
+    }
+
+    fn take_groups(&mut self) -> Groups<T> {
+        let take = std::mem::take::<Vec<usize>>;
+        let Self { group_of, groups, members, starts, barrier, .. } = self;
+        (take(group_of), *groups, take(members), take(starts), std::mem::take(barrier))
+    }
+
+    fn set_groups(&mut self, groups: Groups<T>) {
+        (self.group_of, self.groups, self.members, self.starts, self.barrier) = groups;
     }
 
     /// Groups by class, with P and Q counted from the group sizes.
@@ -176,15 +200,15 @@ impl<T: Real> PairSets<T> {
         self.starts[0] = 0;
     }
 
-    /// `unrelated` from `barrier`.
-    fn spread(&mut self, b: usize) {
+    /// `unrelated` and `row_of` from the groups at hand.
+    fn spread(&mut self) {
+        self.row_of.clone_from(&self.group_of);
         self.unrelated.clear();
         for g in 0..self.groups {
             let barrier = &self.barrier[g * self.groups..][..self.groups];
             self.unrelated
                 .extend(self.group_of.iter().map(|&h| if barrier[h] == T::ZERO { T::ONE } else { T::ZERO }));
         }
-        debug_assert_eq!(self.unrelated.len(), self.groups * b);
     }
 
     /// Samples of a group.
@@ -201,7 +225,7 @@ impl<T: Real> PairSets<T> {
 
     /// Row over the batch: 1 where a sample is unrelated to sample `i`.
     pub(crate) fn unrelated_to(&self, i: usize, b: usize) -> &[T] {
-        &self.unrelated[self.group_of[i] * b..][..b]
+        &self.unrelated[self.row_of[i] * b..][..b]
     }
 }
 

@@ -5,7 +5,6 @@
 //! $(G, \tilde y, c) \mapsto (\text{value}, \Gamma = \partial\,\text{value}/\partial G)$. From there
 //! $\partial/\partial X = 2\Gamma X$, and [`NegScale::loss_and_gradient`] adds the normalisation (see `features.rs`).
 
-use crate::centre::ClassMeans;
 use crate::features::FeatureBuffers;
 use crate::pairs::{Batch, ClassRelations, PairSets};
 use crate::product::{View, add_product, product, symmetric_product};
@@ -13,57 +12,19 @@ use crate::rows::Row;
 use crate::taxonomy::Relation;
 use crate::threads::Threads;
 use crate::{
-    BatchLabels, Centre, Error, Evaluation, PairLists, Real, Reduction, Result, Settings, Targets, Taxonomy,
-    TermState, Terms, dcsa, snop,
+    BatchLabels, Centre, Confidence, DeltaFeatures, Error, Evaluation, LocalDivisor, PairLists, Real,
+    Reduction, Result, Settings, Targets, Taxonomy, TermState, Terms, Workspace, dcsa, snop,
 };
-
-/// Buffers that grow to the largest batch seen and are then reused.
-#[derive(Debug, Default)]
-pub struct Workspace<T> {
-    pairs: PairSets<T>,
-    doubt: Vec<T>,
-    gamma: Vec<T>,
-    rows: Vec<Row>,
-    snop: snop::Buffers<T>,
-    dcsa: dcsa::Buffers<T>,
-    features: FeatureBuffers<T>,
-}
-
-impl<T: Real> Workspace<T> {
-    /// An empty workspace.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Running class means of `centre = "class-balanced"`, to be saved with a checkpoint.
-    pub fn class_means(&self) -> &ClassMeans {
-        &self.features.means
-    }
-
-    /// Takes up the class means of a checkpoint.
-    pub fn restore_class_means(&mut self, means: ClassMeans) {
-        self.features.means = means;
-    }
-
-    /// The gradient of the latest batch of [features](NegScale::loss_and_gradient), to keep: the next batch makes a new one.
-    pub fn take_gradient(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.features.gradient)
-    }
-
-    /// Centre subtracted from the latest batch; empty without centring.
-    pub fn centre(&self) -> &[T] {
-        &self.features.centre
-    }
-}
 
 /// What one evaluation is about, beside the features.
 #[derive(Clone, Copy)]
-struct Input<'a, T> {
-    threads: Threads,
-    dim: usize,
+pub(crate) struct Input<'a, T> {
+    pub(crate) threads: Threads,
+    pub(crate) dim: usize,
     /// Those that decide the pair sets.
-    labels: &'a [usize],
-    given: &'a BatchLabels<'a, T>,
+    pub(crate) labels: &'a [usize],
+    pub(crate) confidence: &'a [T],
+    pub(crate) given: &'a BatchLabels<'a, T>,
 }
 
 /// The plug-in for one class tree and one choice of settings. Shared freely among threads; each needs its own
@@ -85,8 +46,8 @@ struct Input<'a, T> {
 #[derive(Debug, Clone)]
 pub struct NegScale {
     tree: String,
-    relations: ClassRelations,
-    settings: Settings,
+    pub(crate) relations: ClassRelations,
+    pub(crate) settings: Settings,
 }
 
 impl NegScale {
@@ -105,6 +66,14 @@ impl NegScale {
     /// Number of classes of the tree.
     pub fn classes(&self) -> usize {
         self.relations.classes
+    }
+
+    /// Whether two classes are unrelated.
+    ///
+    /// # Panics
+    /// If one of them is no class of the tree.
+    pub fn is_unrelated(&self, a: usize, b: usize) -> bool {
+        self.relations.of(a, b) == Relation::Unrelated
     }
 
     /// The unrelated and the related pairs $i < j$ that the loss of this batch is about, as lists: for looking at them. The
@@ -134,14 +103,25 @@ impl NegScale {
         batch: &BatchLabels<T>,
         workspace: &'w mut Workspace<T>,
     ) -> Result<Evaluation<'w, T>> {
+        let s = &self.settings;
+        let needs_features = [
+            ("anchor", s.anchor > 0.0),
+            ("balance", s.balance > 0.0),
+            ("delta_features", s.delta_features == DeltaFeatures::Epoch),
+        ];
+        if let Some((name, _)) = needs_features.into_iter().find(|(_, is_set)| *is_set) {
+            let requirement =
+                "it needs the features, of which cosines say too little; call `loss_and_gradient`";
+            return Err(Error::Setting { name, value: "set".into(), requirement });
+        }
         let labels = self.labels(batch)?;
         let b = labels.len();
         expect_size("Gram matrix", gram.len(), b * b, || format!("{b} x {b} for {b} labels"))?;
         expect_finite("cosine", gram, b)?;
-        expect_probabilities(batch.confidence)?;
+        let confidence = self.confidence(batch)?;
         let threads = Threads::for_work(2 * b * b * b);
-        let input = Input { threads, dim, labels, given: batch };
-        let (value, terms) = threads.run(|| self.evaluate(input, gram, None, workspace));
+        let input = Input { threads, dim, labels, confidence, given: batch };
+        let (value, terms) = threads.run(|| self.evaluate(input, gram, gram, None, workspace));
         Ok(Evaluation { value, terms, gradient: &workspace.gamma })
     }
 
@@ -160,16 +140,25 @@ impl NegScale {
         let labels = self.labels(batch)?;
         let b = labels.len();
         expect_size("features", features.len(), b * dim, || format!("{b} labels times dimension {dim}"))?;
-        expect_probabilities(batch.confidence)?;
+        let confidence = self.confidence(batch)?;
+        if let Some(anchor) = &workspace.memory.anchor {
+            let why = format!("the dimension when class means were remembered was {}", anchor.dim());
+            expect_size("dimension", dim, anchor.dim(), || why.clone())?;
+        }
         let threads = Threads::for_work(2 * b * b * dim);
-        let input = Input { threads, dim, labels, given: batch };
-        let (value, terms) = threads.run(|| match self.at_once(input, features, workspace) {
-            Some(evaluated) => Ok(evaluated),
-            None => {
-                expect_finite("feature", features, dim)?;
-                Ok(self.step_by_step(input, features, workspace))
+        let input = Input { threads, dim, labels, confidence, given: batch };
+        let (value, terms) = threads.run(|| {
+            self.freeze(input, workspace)?;
+            match self.at_once(input, features, workspace) {
+                Some(evaluated) => Ok(evaluated),
+                None => {
+                    expect_finite("feature", features, dim)?;
+                    Ok(self.step_by_step(input, features, workspace))
+                }
             }
         })?;
+        let (value, terms) = self.anchored(input, features, value, terms, workspace);
+        let (value, terms) = self.balanced(value, terms, workspace);
         Ok(Evaluation { value, terms, gradient: &workspace.features.gradient })
     }
 
@@ -187,7 +176,7 @@ impl NegScale {
         }
         let mut buffers = std::mem::take(&mut workspace.features);
         let evaluated = buffers.find_cosines(threads, features, labels.len(), dim).then(|| {
-            let evaluated = self.evaluate(input, &buffers.gram, None, workspace);
+            let evaluated = self.with_delta(input, &buffers.gram, None, workspace);
             buffers.pull_back(threads, features, dim, &mut workspace.gamma);
             evaluated
         });
@@ -208,8 +197,14 @@ impl NegScale {
         let mut buffers = std::mem::take(&mut workspace.features);
         buffers.centre.clear();
         if self.settings.centre == Centre::ClassBalanced {
-            let FeatureBuffers { means, centre, .. } = &mut buffers;
-            means.update(features, labels, self.classes(), self.settings.centre_momentum, centre);
+            let means = &mut workspace.memory.class_means;
+            means.update(
+                features,
+                labels,
+                self.classes(),
+                self.settings.centre_momentum,
+                &mut buffers.centre,
+            );
         }
         let rectify = self.settings.rectify;
         let zero_features = buffers.normalise(threads, features, b, dim, rectify);
@@ -223,7 +218,7 @@ impl NegScale {
             gradient.fill(T::ZERO);
         }
         let direct = by_features.then_some(snop::Features { unit, gradient });
-        let (value, terms) = self.evaluate(input, gram, direct, workspace);
+        let (value, terms) = self.with_delta(input, gram, direct, workspace);
         let multiply = if by_features { add_product } else { product };
         multiply(threads, gradient, T::of(2.0), View::new(&workspace.gamma, b, b), x);
         buffers.through_normalisation(threads, dim, rectify);
@@ -231,15 +226,31 @@ impl NegScale {
         (value, Terms { zero_features, ..terms })
     }
 
+    /// The confidences that count, all of them probabilities.
+    fn confidence<'a, T: Real>(&self, batch: &BatchLabels<'a, T>) -> Result<&'a [T]> {
+        let b = batch.labels.len();
+        for (what, values) in [("confidence", Some(batch.confidence)), ("clean probability", batch.clean)] {
+            let values = values.unwrap_or(batch.confidence);
+            expect_size(what, values.len(), b, || format!("{b} labels"))?;
+            expect_probabilities(values)?;
+        }
+        match self.settings.confidence {
+            Confidence::Prediction => Ok(batch.confidence),
+            Confidence::Clean => {
+                let (lacks, by) = ("probability that labels are right", "with_clean");
+                batch.clean.ok_or(Error::Lacking { setting: "confidence = \"clean\"", lacks, by })
+            }
+        }
+    }
+
     /// The labels that decide the pair sets, all of them classes of the tree.
-    fn labels<'a, T>(&self, batch: &BatchLabels<'a, T>) -> Result<&'a [usize]> {
+    pub(crate) fn labels<'a, T>(&self, batch: &BatchLabels<'a, T>) -> Result<&'a [usize]> {
         let labels = match self.settings.targets {
             Targets::Given => batch.labels,
             Targets::Refurbished => batch.refurbished.ok_or(Error::NoRefurbished)?,
         };
         let b = batch.labels.len();
         expect_size("refurbished labels", labels.len(), b, || format!("{b} given labels"))?;
-        expect_size("confidence", batch.confidence.len(), b, || format!("{b} labels"))?;
         let classes = self.classes();
         match labels.iter().position(|&label| label >= classes) {
             None => Ok(labels),
@@ -251,19 +262,20 @@ impl NegScale {
     }
 
     /// Value and record; leaves $\Gamma$ in the workspace. All input has been checked.
-    fn evaluate<T: Real>(
+    pub(crate) fn evaluate<T: Real>(
         &self,
         input: Input<T>,
         gram: &[T],
+        delta_gram: &[T],
         features: Option<snop::Features<T>>,
         workspace: &mut Workspace<T>,
     ) -> (f64, Terms) {
-        let Input { threads, dim, labels, given } = input;
+        let Input { threads, dim, labels, confidence, given } = input;
         let s = &self.settings;
         let b = labels.len();
         let Workspace { pairs, doubt, gamma, rows, snop: snop_buffers, dcsa: dcsa_buffers, .. } = workspace;
         doubt.clear();
-        doubt.extend(given.confidence.iter().map(|&c| T::ONE - c));
+        doubt.extend(confidence.iter().map(|&c| T::ONE - c));
         pairs.find(labels, &self.relations, s, given.step);
         let batch = Batch { threads, gram, b, pairs };
         rows.resize(b, Row::default());
@@ -279,6 +291,7 @@ impl NegScale {
             global: 0.0,
             local: 0.0,
             dcsa: 0.0,
+            anchor: 0.0,
             snop_state: state(s.snop && s.lambda > 0.0, pairs.p > 0),
             dcsa_state: state(s.dcsa && s.mu > 0.0, pairs.p > 0 && pairs.q > 0),
             unrelated_pairs: pairs.p,
@@ -286,6 +299,7 @@ impl NegScale {
             capped_pairs: 0,
             identical_pairs: 0,
             zero_features: 0,
+            scale: 1.0,
         };
         let (p, q) = (pairs.p as f64, pairs.q as f64);
         // What each sum is divided by.
@@ -305,11 +319,15 @@ impl NegScale {
             gamma.fill(T::ZERO);
         }
         if snop_on && s.local > 0.0 {
-            let scale = s.lambda * s.local / per_unrelated;
-            terms.local = snop::local(batch, doubt, scale, gamma, rows) / per_unrelated;
+            let by_entries = s.local_divisor == LocalDivisor::Entries;
+            let divisor = if by_entries { per_entry } else { per_unrelated };
+            let squared = snop::Squared::new(s, self.classes());
+            let scale = s.lambda * s.local / divisor;
+            terms.local = snop::local(batch, doubt, squared, scale, gamma, rows) / divisor;
         }
         if terms.dcsa_state == TermState::Active {
-            let (sum, capped) = dcsa::cap(batch, s, s.mu / per_related, gamma, dcsa_buffers, rows);
+            let (sum, capped) =
+                dcsa::cap(batch, delta_gram, s, s.mu / per_related, gamma, dcsa_buffers, rows);
             (terms.dcsa, terms.capped_pairs) = (sum / per_related, capped);
         }
         let value = s.lambda * (s.global * terms.global + s.local * terms.local) + s.mu * terms.dcsa;
@@ -317,7 +335,12 @@ impl NegScale {
     }
 }
 
-fn expect_size(what: &'static str, got: usize, need: usize, why: impl Fn() -> String) -> Result<()> {
+pub(crate) fn expect_size(
+    what: &'static str,
+    got: usize,
+    need: usize,
+    why: impl Fn() -> String,
+) -> Result<()> {
     if got == need { Ok(()) } else { Err(Error::Size { what, got, need, why: why() }) }
 }
 
@@ -330,7 +353,7 @@ fn expect_probabilities<T: Real>(confidence: &[T]) -> Result<()> {
 }
 
 /// All values finite; `width` of them belong to one sample.
-fn expect_finite<T: Real>(what: &'static str, values: &[T], width: usize) -> Result<()> {
+pub(crate) fn expect_finite<T: Real>(what: &'static str, values: &[T], width: usize) -> Result<()> {
     // 0 v is 0 unless v is NaN or infinite; lanes let the compiler check many values at a time.
     let mut lanes = [T::ZERO; 16];
     let whole = values.chunks_exact(16);

@@ -1,12 +1,12 @@
 //! The paper's formulas as printed, with a list of pairs and the d x P matrix of directions.
 //!
 //! For comparison only, in speed and in value: [`NegScale::loss_and_gradient`] gives the same numbers for a small part of the
-//! time and memory. Supports what the paper prints; `delta_gradient`, `rectify` and `centre` are not part of it and are refused.
+//! time and memory. Supports what the paper prints; other forms are refused.
 
 use crate::product::{View, product};
 use crate::real::dot;
 use crate::threads::Threads;
-use crate::{BatchLabels, Centre, Error, NegScale, Real, Reduction, Result, TermState, Terms};
+use crate::{BatchLabels, Error, NegScale, Real, Reduction, Result, TermState, Terms};
 
 /// Value, record and gradient of the raw features.
 #[derive(Debug, Clone)]
@@ -34,14 +34,9 @@ pub fn loss_and_gradient<T: Real>(
     batch: &BatchLabels<T>,
 ) -> Result<LossAndGradient<T>> {
     let s = plugin.settings();
-    if s.delta_gradient || s.rectify || s.centre != Centre::None {
-        let requirement =
-            "the printed formulas have no delta_gradient, rectify or centre; use NegScale::loss_and_gradient";
-        return Err(Error::Setting {
-            name: "delta_gradient, rectify, centre",
-            value: "set".into(),
-            requirement,
-        });
+    if !s.is_printed() {
+        let requirement = "only what the paper prints is computed here; use NegScale::loss_and_gradient";
+        return Err(Error::Setting { name: "negscale", value: format!("{s:?}"), requirement });
     }
     if dim == 0 || features.len() != batch.labels.len() * dim {
         let why = format!("{} labels times dimension {dim}, which must not be 0", batch.labels.len());
@@ -147,6 +142,7 @@ pub fn loss_and_gradient<T: Real>(
         global,
         local,
         dcsa,
+        anchor: 0.0,
         snop_state: state(snop),
         dcsa_state: state(cap),
         unrelated_pairs: p,
@@ -154,6 +150,7 @@ pub fn loss_and_gradient<T: Real>(
         capped_pairs: capped,
         identical_pairs: 0,
         zero_features: 0,
+        scale: 1.0,
     };
     Ok(LossAndGradient {
         value: s.lambda * (s.global * global + s.local * local) + s.mu * dcsa,

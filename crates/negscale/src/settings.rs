@@ -1,59 +1,11 @@
 //! Settings of the plug-in, with the paper's letters and defaults.
 
 use crate::taxonomy::Thresholds;
-use crate::{Error, Result};
+use crate::{
+    Centre, Confidence, DeltaFeatures, Error, LocalDivisor, LocalShape, PairSource, Reduction, Result,
+    Similarity, Targets,
+};
 use serde::{Deserialize, Serialize};
-
-/// How sums over pairs become one number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Reduction {
-    /// Means over what the paper sums: entries of $F^\top F - I$, unrelated pairs, related pairs.
-    #[default]
-    Mean,
-    /// The paper to the letter. At a batch of 128 the global term is near $10^6$ beside a cross-entropy
-    /// of 2, so the weights must be tiny for training to survive.
-    Sum,
-}
-
-/// Where the unrelated pairs of a batch come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum PairSource {
-    /// The class tree: $D > \eta_{\max}$.
-    #[default]
-    Tree,
-    /// As many pairs as the tree gives, drawn uniformly from all pairs of the batch (the paper's
-    /// ablation "random selection").
-    Random,
-}
-
-/// Which labels decide the pair sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Targets {
-    /// The labels as given, $\tilde y$ (the paper).
-    #[default]
-    Given,
-    /// The labels that the host currently believes.
-    Refurbished,
-}
-
-/// What is subtracted from the features before they are normalised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Centre {
-    /// Nothing: for features that can be negative.
-    #[default]
-    None,
-    /// The running mean of the class means, for features that cannot be negative (after a ReLU), whose
-    /// cosines would otherwise never fall below 0.
-    ClassBalanced,
-}
 
 /// Settings of [`NegScale`](crate::NegScale). `Settings::default()` is the paper's, with means for sums.
 ///
@@ -88,14 +40,37 @@ pub struct Settings {
     pub local: f64,
     /// Means or sums.
     pub reduction: Reduction,
-    /// Unrelated pairs by the tree or at random.
+    /// Unrelated pairs of SNOP by the tree or at random.
     pub pairs: PairSource,
+    /// Unrelated pairs that $\delta$ looks at, by the tree or at random.
+    pub delta_pairs: PairSource,
     /// Seed of the random pairs.
     pub seed: u64,
+    /// What a similarity is, in the local term and in DCSA.
+    pub similarity: Similarity,
+    /// Which unrelated pairs the local term acts on.
+    pub local_shape: LocalShape,
+    /// What the local term is divided by.
+    pub local_divisor: LocalDivisor,
+    /// Where samples' confidences come from.
+    pub confidence: Confidence,
     /// Whether $p = i$ and $q = j$ are allowed in $\delta_{ij}$ (as the paper writes it).
     pub self_anchor: bool,
     /// Whether the gradient flows through $\delta_{ij}$ too.
     pub delta_gradient: bool,
+    /// Instead of the nearest sample of a class, $\delta_{ij}$ takes the one at this share of the way from the furthest to the
+    /// nearest. 1 is the paper's maximum.
+    pub delta_quantile: f64,
+    /// The features that $\delta$ is made from.
+    pub delta_features: DeltaFeatures,
+    /// Weight of the [anchor of class means](crate::anchor); 0 in the paper.
+    pub anchor: f64,
+    /// Share of the old value when the anchor's running class mean meets a new batch.
+    pub anchor_momentum: f64,
+    /// Weight of [exclusion](crate::exclusion), which acts on logits; 0 in the paper.
+    pub exclusion: f64,
+    /// Share $\rho$ of the host's gradient that the gradient of all terms on features is scaled to; 0: as the weights make it (the paper).
+    pub balance: f64,
     /// Labels that decide the pair sets.
     pub targets: Targets,
     /// Whether the plug-in already acts while the host warms up.
@@ -121,9 +96,20 @@ impl Default for Settings {
             local: 1.0,
             reduction: Reduction::Mean,
             pairs: PairSource::Tree,
+            delta_pairs: PairSource::Tree,
             seed: 0,
+            similarity: Similarity::Cosine,
+            local_shape: LocalShape::Square,
+            local_divisor: LocalDivisor::Pairs,
+            confidence: Confidence::Prediction,
             self_anchor: true,
             delta_gradient: false,
+            delta_quantile: 1.0,
+            delta_features: DeltaFeatures::Batch,
+            anchor: 0.0,
+            anchor_momentum: 0.9,
+            exclusion: 0.0,
+            balance: 0.0,
             targets: Targets::Given,
             during_warm_up: false,
             rectify: false,
@@ -159,9 +145,20 @@ setters! {
     with_local local: f64;
     with_reduction reduction: Reduction;
     with_pairs pairs: PairSource;
+    with_delta_pairs delta_pairs: PairSource;
     with_seed seed: u64;
+    with_similarity similarity: Similarity;
+    with_local_shape local_shape: LocalShape;
+    with_local_divisor local_divisor: LocalDivisor;
+    with_confidence confidence: Confidence;
     with_self_anchor self_anchor: bool;
     with_delta_gradient delta_gradient: bool;
+    with_delta_quantile delta_quantile: f64;
+    with_delta_features delta_features: DeltaFeatures;
+    with_anchor anchor: f64;
+    with_anchor_momentum anchor_momentum: f64;
+    with_exclusion exclusion: f64;
+    with_balance balance: f64;
     with_targets targets: Targets;
     with_during_warm_up during_warm_up: bool;
     with_rectify rectify: bool;
@@ -172,8 +169,15 @@ setters! {
 impl Settings {
     /// The settings, if every one of them is in its range.
     pub fn checked(self) -> Result<Self> {
-        let weights =
-            [("lambda", self.lambda), ("mu", self.mu), ("global", self.global), ("local", self.local)];
+        let weights = [
+            ("lambda", self.lambda),
+            ("mu", self.mu),
+            ("global", self.global),
+            ("local", self.local),
+            ("anchor", self.anchor),
+            ("exclusion", self.exclusion),
+            ("balance", self.balance),
+        ];
         for (name, value) in weights {
             if !(value.is_finite() && value >= 0.0) {
                 let requirement = "a weight must be a finite number, 0 or more";
@@ -181,14 +185,44 @@ impl Settings {
             }
         }
         self.thresholds()?;
-        if !(0.0..1.0).contains(&self.centre_momentum) {
-            return Err(Error::Setting {
-                name: "centre_momentum",
-                value: self.centre_momentum.to_string(),
-                requirement: "a share of the old value, from 0 up to but not including 1",
-            });
+        let momenta = [("centre_momentum", self.centre_momentum), ("anchor_momentum", self.anchor_momentum)];
+        for (name, value) in momenta {
+            if !(0.0..1.0).contains(&value) {
+                let requirement = "a share of the old value, from 0 up to but not including 1";
+                return Err(Error::Setting { name, value: value.to_string(), requirement });
+            }
+        }
+        if !(self.delta_quantile > 0.0 && self.delta_quantile <= 1.0) {
+            let (value, requirement) = (self.delta_quantile.to_string(), "a share above 0, up to 1");
+            return Err(Error::Setting { name: "delta_quantile", value, requirement });
+        }
+        if self.delta_features == DeltaFeatures::Epoch && self.delta_gradient {
+            let requirement =
+                "no gradient flows through features of the epoch's start; set delta_gradient = false";
+            return Err(Error::Setting { name: "delta_features", value: "epoch".into(), requirement });
         }
         Ok(self)
+    }
+
+    /// Whether the loss is a formula that the paper prints (summed, or as means).
+    pub(crate) fn is_printed(&self) -> bool {
+        let Self { rectify, centre, delta_gradient, similarity, local_shape, local_divisor, .. } = self;
+        let Self { delta_quantile, delta_features, anchor, exclusion, balance, .. } = self;
+        !(*rectify || *delta_gradient)
+            && *centre == Centre::None
+            && (*similarity, *local_shape) == Default::default()
+            && (*local_divisor, *delta_features) == Default::default()
+            && *delta_quantile == 1.0
+            && [anchor, exclusion, balance].iter().all(|weight| **weight == 0.0)
+            && (self.pairs == self.delta_pairs || !self.dcsa)
+    }
+
+    /// $s = a g + b$ from the cosine $g$, as $(a, b)$.
+    pub(crate) fn similarity_of_cosine(&self) -> (f64, f64) {
+        match self.similarity {
+            Similarity::Cosine => (1.0, 0.0),
+            Similarity::Half => (0.5, 0.5),
+        }
     }
 
     /// $(\eta_{\min}, \eta_{\max})$, if in order.
@@ -217,6 +251,12 @@ mod tests {
             (base().with_local(-0.5), "local"),
             (base().with_eta_min(6), "eta_min"),
             (base().with_centre_momentum(1.0), "centre_momentum"),
+            (base().with_anchor_momentum(-0.1), "anchor_momentum"),
+            (base().with_anchor(-1.0), "anchor"),
+            (base().with_exclusion(f64::NAN), "exclusion"),
+            (base().with_balance(-0.3), "balance"),
+            (base().with_delta_quantile(0.0), "delta_quantile"),
+            (base().with_delta_features(DeltaFeatures::Epoch).with_delta_gradient(true), "delta_features"),
         ] {
             assert!(settings.checked().unwrap_err().to_string().contains(name), "{name}");
         }
@@ -235,9 +275,20 @@ mod tests {
             local: 5.0,
             reduction: Reduction::Sum,
             pairs: PairSource::Random,
+            delta_pairs: PairSource::Random,
             seed: 6,
+            similarity: Similarity::Half,
+            local_shape: LocalShape::OneSided,
+            local_divisor: LocalDivisor::Entries,
+            confidence: Confidence::Clean,
             self_anchor: false,
             delta_gradient: true,
+            delta_quantile: 0.75,
+            delta_features: DeltaFeatures::Epoch,
+            anchor: 8.0,
+            anchor_momentum: 0.25,
+            exclusion: 9.0,
+            balance: 0.3,
             targets: Targets::Refurbished,
             during_warm_up: true,
             rectify: true,
@@ -255,9 +306,20 @@ mod tests {
             .with_local(5.0)
             .with_reduction(Reduction::Sum)
             .with_pairs(PairSource::Random)
+            .with_delta_pairs(PairSource::Random)
             .with_seed(6)
+            .with_similarity(Similarity::Half)
+            .with_local_shape(LocalShape::OneSided)
+            .with_local_divisor(LocalDivisor::Entries)
+            .with_confidence(Confidence::Clean)
             .with_self_anchor(false)
             .with_delta_gradient(true)
+            .with_delta_quantile(0.75)
+            .with_delta_features(DeltaFeatures::Epoch)
+            .with_anchor(8.0)
+            .with_anchor_momentum(0.25)
+            .with_exclusion(9.0)
+            .with_balance(0.3)
             .with_targets(Targets::Refurbished)
             .with_during_warm_up(true)
             .with_rectify(true)

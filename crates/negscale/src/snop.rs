@@ -15,18 +15,20 @@
 //! are at hand and $d$ is well below $B$, the same products are cheaper as $S = X^\top(LX)$, $K = XSX^\top$, $LGLX = (LX)S$.
 //!
 //! # Local term
-//! $\sum_{P_{neg}} w_{ij} G_{ij}^2$ with $w_{ij} = (1 - c_i)(1 - c_j)$; confidences $c$ are constants.
+//! $\sum_{P_{neg}} w_{ij} G_{ij}^2$ with $w_{ij} = (1 - c_i)(1 - c_j)$; confidences $c$ are constants. Forms that are not the paper's have
+//! $u_{ij}^2$ in place of $G_{ij}^2$: $u = (1 + G)/2$ with `similarity = "half"`, and with `local_shape = "one-sided"` the part of the
+//! similarity that is above that of cosine $-1/(C-1)$, $C$ the number of classes.
 //!
 //! # Where this differs from the paper
 //! Two features closer than $10^{-3}$ are divided by $10^{-3}$ instead of their distance; two that are equal up to
 //! rounding have no direction and count for nothing.
 
-use crate::Real;
 use crate::pairs::Batch;
 use crate::product::{View, product, symmetric_product, symmetric_products};
 use crate::real::{total, walk};
 use crate::rows::{Row, for_rows, pairs_of};
 use crate::threads::Threads;
+use crate::{LocalShape, Real, Settings};
 use negscale_cpu::for_this_cpu;
 
 /// Smallest squared distance that a direction is divided by.
@@ -237,23 +239,46 @@ for_this_cpu! {
     }
 }
 
+/// What the local term squares: $u = \max(\text{lowest},\; a g + b)$ of a cosine $g$.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Squared<T> {
+    a: T,
+    b: T,
+    lowest: T,
+}
+
+impl<T: Real> Squared<T> {
+    pub(crate) fn new(settings: &Settings, classes: usize) -> Self {
+        let (a, b) = settings.similarity_of_cosine();
+        let simplex = -1.0 / (classes.max(2) - 1) as f64;
+        let (b, lowest) = match settings.local_shape {
+            LocalShape::Square => (b, T::LOWEST),
+            LocalShape::OneSided => (-a * simplex, T::ZERO),
+        };
+        Self { a: T::of(a), b: T::of(b), lowest }
+    }
+}
+
 for_this_cpu! {
     /// The local term. Adds `scale` times its derivative to `gamma` and returns the unscaled sum.
     pub(crate) fn local<T: Real>(
         batch: Batch<T>,
         doubt: &[T],
+        squared: Squared<T>,
         scale: f64,
         gamma: &mut [T],
         rows: &mut [Row],
     ) -> f64 {
         let Batch { threads, gram, b, pairs } = batch;
-        let scale = T::of(scale);
+        let Squared { a, b: offset, lowest } = squared;
+        let scale = T::of(scale) * a;
         for_rows(threads, gamma, rows, b, |i, row, out| {
             let (cosines, unrelated) = (&gram[i * b..][..b], &pairs.unrelated_to(i, b)[..b]);
             let own = doubt[i];
             let [total] = walk(row, [cosines, unrelated, doubt], |gamma, g, unrelated, doubt| {
-                let slope = unrelated * own * doubt * g;
-                (gamma + scale * slope, [slope * g])
+                let u = (a * g + offset).larger(lowest);
+                let slope = unrelated * own * doubt * u;
+                (gamma + scale * slope, [slope * u])
             });
             *out = Row { sum: total, count: 0 };
         });

@@ -151,7 +151,7 @@ fn single_precision_features_give_what_the_slices_give() {
     assert_eq!((ours.value, ours.terms), (direct.value, direct.terms));
     let gradient = features.grad(&ours.loss.backward()).unwrap().try_into_vec_as::<f32>().unwrap();
     assert_eq!(gradient, direct.gradient);
-    assert_eq!(adapter.class_means(), workspace.class_means());
+    assert_eq!(adapter.memory(), workspace.memory());
     let refused = adapter.loss_from_cosines(leaf(&batch, DType::F32), &given).unwrap_err();
     assert!(refused.to_string().contains("centre"), "{refused}");
 }
@@ -166,9 +166,9 @@ fn class_means_go_on_after_a_checkpoint_in_either_precision() {
             let mut adapter = centred();
             let mut step = |at: usize| {
                 if at == stop {
-                    let saved = serde_json::to_string(adapter.class_means()).unwrap();
+                    let saved = serde_json::to_string(adapter.memory()).unwrap();
                     adapter = centred();
-                    adapter.restore_class_means(serde_json::from_str(&saved).unwrap());
+                    *adapter.memory_mut() = serde_json::from_str(&saved).unwrap();
                 }
                 let given = BatchLabels::new(&batches[at].labels, &confidence);
                 adapter.loss(leaf(&batches[at], dtypes[at]), &given).unwrap().value

@@ -242,14 +242,14 @@ fn a_refused_batch_leaves_the_running_class_means_alone() {
     let mut w = Workspace::new();
     let (first, second) = (Batch::random(12, 4, 10, 1), Batch::random(12, 4, 10, 2));
     centred.loss_and_gradient(&first.features, 4, &first.given(), &mut w).unwrap();
-    let before = w.class_means().clone();
+    let before = w.memory().clone();
     let bad = vec![2.0; 12];
     assert!(
         centred
             .loss_and_gradient(&second.features, 4, &BatchLabels::new(&second.labels, &bad), &mut w)
             .is_err()
     );
-    assert_eq!(w.class_means(), &before);
+    assert_eq!(w.memory(), &before);
 }
 
 #[test]

@@ -4,37 +4,8 @@
 mod oracle;
 
 use negscale::{BatchLabels, Centre, NegScale, PairSource, Reduction, Settings, Taxonomy, Workspace};
-use oracle::{Batch, values};
+use oracle::{Batch, differences, same_direction, values};
 use proptest::prelude::*;
-
-const STEP: f64 = 1e-5;
-
-/// Central differences of `value` at `at`, one entry at a time.
-fn differences(at: &[f64], value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-    let mut moved = at.to_vec();
-    (0..at.len())
-        .map(|k| {
-            let mut shifted = |by: f64| {
-                moved[k] = at[k] + by;
-                let v = value(&moved);
-                moved[k] = at[k];
-                v
-            };
-            // Fourth order: the error of the plain quotient would be larger than the tolerance.
-            (8.0 * (shifted(STEP) - shifted(-STEP)) - (shifted(2.0 * STEP) - shifted(-2.0 * STEP)))
-                / (12.0 * STEP)
-        })
-        .collect()
-}
-
-#[track_caller]
-fn same_direction(ours: &[f64], numeric: &[f64], what: &str) {
-    assert_eq!(ours.len(), numeric.len());
-    let norm = numeric.iter().map(|v| v * v).sum::<f64>().sqrt();
-    let error = ours.iter().zip(numeric).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-    assert!(norm > 1e-4, "{what}: no gradient to compare");
-    assert!(error <= 1e-6 * norm, "{what}: off by {error:e} of {norm:e}");
-}
 
 /// Every setting of the loss that changes a gradient.
 fn cases() -> Vec<(&'static str, Settings)> {
@@ -58,7 +29,10 @@ fn cases() -> Vec<(&'static str, Settings)> {
         ("total", base.clone()),
         ("total, sum", base.clone().with_reduction(Reduction::Sum)),
         ("total through delta", base.clone().with_delta_gradient(true)),
-        ("total, random pairs", base.clone().with_pairs(PairSource::Random)),
+        (
+            "total, random pairs",
+            base.clone().with_pairs(PairSource::Random).with_delta_pairs(PairSource::Random),
+        ),
         ("total, wide thresholds", base.with_eta_min(4).with_eta_max(4)),
     ]
 }

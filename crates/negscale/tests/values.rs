@@ -40,6 +40,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 .with_eta_max(eta_max)
                 .with_reduction(if flags[0] { Reduction::Mean } else { Reduction::Sum })
                 .with_pairs(if flags[1] && flags[2] { PairSource::Random } else { PairSource::Tree })
+                .with_delta_pairs(if flags[1] && flags[2] { PairSource::Random } else { PairSource::Tree })
                 .with_self_anchor(flags[3])
                 .with_delta_gradient(flags[4])
                 .with_seed(seed)

@@ -6,6 +6,7 @@
 
 mod batch_norm;
 mod linear;
+pub(crate) mod listening;
 mod pooling;
 
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;

@@ -1,8 +1,8 @@
 //! Plans and objectives: what a host returns.
 
-use super::Epoch;
+use super::{Epoch, SubBatch};
 use crate::{Error, Result};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use negscale_data::{Order, View};
 use negscale_nets::Output;
 use serde::{Deserialize, Serialize};
@@ -108,6 +108,8 @@ pub struct Tap {
     pub features: Tensor<2>,
     /// Logits of the same samples.
     pub logits: Tensor<2>,
+    /// Numbers of the samples; of a mixed one, that of its larger part.
+    pub samples: Vec<u32>,
     /// Labels as given.
     pub given: Vec<u32>,
     /// Labels as the host now believes them, if it has an opinion; while it warms up, those given.
@@ -116,8 +118,20 @@ pub struct Tap {
 
 impl Tap {
     /// What a network made of samples, under their labels as given.
-    pub fn new(out: Output, given: Vec<u32>) -> Self {
-        Self { features: out.features, logits: out.logits, given, believed: None }
+    pub fn new(out: Output, of: &SubBatch) -> Self {
+        let Output { features, logits } = out;
+        Self { features, logits, samples: of.samples.clone(), given: of.given.clone(), believed: None }
+    }
+
+    /// Some of its samples, by their rows.
+    pub fn select(self, rows: &[usize]) -> Self {
+        let places: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+        let among = TensorData::new(places, [rows.len()]);
+        let among = Tensor::<1, Int>::from_data(among, &self.logits.device());
+        let [features, logits] = [self.features, self.logits].map(|all| all.select(0, among.clone()));
+        let pick = |all: &[u32]| rows.iter().map(|&row| all[row]).collect::<Vec<u32>>();
+        let believed = self.believed.as_deref().map(pick);
+        Self { features, logits, samples: pick(&self.samples), given: pick(&self.given), believed }
     }
 
     /// While a method warms up it believes the labels as given.

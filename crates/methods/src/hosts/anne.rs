@@ -163,7 +163,7 @@ impl Host for Anne {
         let strong = networks.train(0, &all.views[1])?;
         let same =
             consistency(networks.net(0), weak.features, strong.features.clone(), &networks.next_pass(0))?;
-        let tap = Tap::new(strong, all.given.clone()).believing(believed(&all.samples));
+        let tap = Tap::new(strong, all).believing(believed(&all.samples));
         let weighted = same.clone() * self.settings.lambda_fc;
         let objective = match fit {
             Some(fit) => Objective::new(fit.clone() + weighted).with_term("fit", &fit),

@@ -126,7 +126,7 @@ impl Host for Ccl {
         let alike = positives_by_class(&believed, &trusted);
         let across_models = cross_info_nce(anchors, keys, &alike, self.settings.model_temperature);
         objective.loss = objective.loss + across_models.clone() * weight(self.settings.beta_2);
-        let tap = Tap::new(strong, batch.given.clone()).believing(believed);
+        let tap = Tap::new(strong, batch).believing(believed);
         Ok(objective.with_term("across models", &across_models).with_tap(tap))
     }
 

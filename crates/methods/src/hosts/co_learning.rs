@@ -114,7 +114,7 @@ impl Host for CoLearning {
             None => objective,
             Some(features) => {
                 let logits = net.classify(features.clone(), &Pass::evaluate());
-                objective.with_tap(Tap::new(Output { features, logits }, batch.given.clone()))
+                objective.with_tap(Tap::new(Output { features, logits }, batch))
             }
         })
     }

@@ -59,7 +59,7 @@ impl Host for CoTeaching {
         let (a, b) = (mean_of(a, &small_b), mean_of(b, &small_a));
         let objective =
             Objective::new(a.clone() + b.clone()).with_term("fit net 1", &a).with_term("fit net 2", &b);
-        Ok(small_loss::tapped(objective, outputs, given))
+        Ok(small_loss::tapped(objective, outputs, batch))
     }
 
     fn reads_predictions(&self) -> bool {

@@ -53,6 +53,6 @@ impl Host for CrossEntropy {
     fn objective(&mut self, batch: &Batch, context: &mut HostContext) -> Result<Objective> {
         let out = context.networks.train(0, &batch.views[0])?;
         let loss = cross_entropy(out.logits.clone(), &batch.given);
-        Ok(Objective::new(loss).with_tap(Tap::new(out, batch.given.clone())))
+        Ok(Objective::new(loss).with_tap(Tap::new(out, batch)))
     }
 }

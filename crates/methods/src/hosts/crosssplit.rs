@@ -140,7 +140,7 @@ impl Host for CrossSplit {
             given.extend(&part.given);
             kept.extend(first);
         }
-        Ok(tap(self.shared.fit(batch, context, &taught)?, kept, given, taught.believed))
+        Ok(tap(self.shared.fit(batch, context, &taught)?, kept, batch, given, taught.believed))
     }
 
     fn state(&self) -> HostState {

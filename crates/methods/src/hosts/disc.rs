@@ -128,7 +128,7 @@ impl Host for Disc {
         }
         context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &rows)?;
         let [features, logits] = [out.features, out.logits.clone()].map(|x| x.narrow(0, 0, batch.len()));
-        let all = Tap { features, logits, given: batch.given.clone(), believed: None };
+        let all = Tap::new(Output { features, logits }, batch);
         if warming_up {
             let loss = cross_entropy(out.logits, &batch.given.repeat(2)) * 2.0;
             return Ok(Objective::new(loss).with_tap(all.trusting()));
@@ -152,8 +152,7 @@ impl Host for Disc {
         let tap = if self.settings.tap_all {
             all
         } else {
-            let [features, logits] = [all.features, all.logits].map(|x| x.select(0, among.clone()));
-            Tap { features, logits, given: labels.clone(), believed: Some(labels) }
+            Tap { given: labels.clone(), believed: Some(labels), ..all.select(&chosen) }
         };
         let objective = Objective::new(loss).with_term("clean", &clean).with_term("hard", &hard);
         Ok(objective.with_term("mixed", &mixed).with_tap(tap))

@@ -7,7 +7,7 @@
 //! Equations, settings and departures: docs/book/src/methods/dividemix.md.
 
 use super::parts::SemiSettings;
-use super::parts::semi_supervised::{Divided, given};
+use super::parts::semi_supervised::{Divided, labels};
 use super::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -123,11 +123,12 @@ impl Host for DivideMix {
             return Ok(objective);
         }
         Ok(objective.with_tap(if let Some(Output { features, logits }) = first {
-            Tap { features, logits, given: given(&parts), believed: Some(taught.believed) }
+            let (samples, given) = labels(&parts);
+            Tap { features, logits, samples, given, believed: Some(taught.believed) }
         } else {
             let twice: Vec<_> = parts.iter().flat_map(|&part| [part, part]).collect();
-            let (features, logits) = (mixed.features, mixed.logits);
-            Tap { features, logits, given: given(&twice), believed: None }
+            let (features, logits, (samples, given)) = (mixed.features, mixed.logits, labels(&twice));
+            Tap { features, logits, samples, given, believed: None }
         }))
     }
 

@@ -63,7 +63,7 @@ impl Host for Naive {
         let out = context.networks.train(0, &batch.views[0])?;
         let given = self.purifying.of(&batch.samples);
         let loss = loss::cross_entropy(out.logits.clone(), &given);
-        let tap = self.purifying.tap(Tap::new(out, given), batch.given.clone());
+        let tap = self.purifying.tap(Tap { given, ..Tap::new(out, batch) }, batch.given.clone());
         Ok(Objective::new(loss).with_tap(tap))
     }
 

@@ -11,7 +11,6 @@ use super::prelude::*;
 use crate::kit::collision::{clean_probability, entropy, soften, sort};
 use crate::kit::loss::{negative_entropy, soft_cross_entropy};
 use crate::kit::mix::Mix;
-use crate::kit::rows::places;
 
 /// The card.
 pub const CARD: Card = Card {
@@ -158,12 +157,8 @@ impl Host for Dsos {
         if !context.tapped || among.is_empty() {
             return Ok(objective);
         }
-        let all = context.networks.rehearse(0, &batch.views[0])?;
-        let rows = places(&among, &all.logits.device());
-        let [features, logits] = [all.features, all.logits].map(|x| x.select(0, rows.clone()));
-        let pick = |labels: &[u32]| among.iter().map(|&at| labels[at]).collect();
-        let tap = Tap::new(Output { features, logits }, pick(&batch.given));
-        Ok(objective.with_tap(tap.believing(pick(&labels))))
+        let all = Tap::new(context.networks.rehearse(0, &batch.views[0])?, batch);
+        Ok(objective.with_tap(all.believing(labels).select(&among)))
     }
 
     fn state(&self) -> HostState {

@@ -151,7 +151,7 @@ impl Host for Elr {
         context.ledger.set_targets(ledger::SampleIndices::These(&batch.samples), &beliefs)?;
         context.ledger.set_clean(ledger::SampleIndices::These(&batch.samples), &clean)?;
 
-        let tap = Tap::new(out, batch.given.clone()).believing(rows().map(argmax).collect());
+        let tap = Tap::new(out, batch).believing(rows().map(argmax).collect());
         let objective = Objective::new(fit.clone() + held.clone() * self.lambda).with_tap(tap);
         Ok(objective.with_term("fit", &fit).with_term("regularisation", &held))
     }

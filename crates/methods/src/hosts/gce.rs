@@ -118,7 +118,7 @@ impl Host for Gce {
         let Settings { q, k, .. } = self.settings;
         let kept: Vec<f32> = batch.samples.iter().map(|&i| self.kept[i as usize]).collect();
         let loss = truncated(out.logits.clone(), &batch.given, &kept, q, k);
-        Ok(Objective::new(loss).with_tap(Tap::new(out, batch.given.clone())))
+        Ok(Objective::new(loss).with_tap(Tap::new(out, batch)))
     }
 
     fn state(&self) -> HostState {

@@ -79,7 +79,7 @@ impl Host for JoCoR {
         small_loss::enter(context, &batch.samples, &[&kept], &self.forget)?;
         let joint = mean_of(losses, &kept);
         let objective = Objective::new(joint.clone()).with_term("joint", &joint);
-        Ok(small_loss::tapped(objective, [a, b], given))
+        Ok(small_loss::tapped(objective, [a, b], batch))
     }
 
     fn reads_predictions(&self) -> bool {

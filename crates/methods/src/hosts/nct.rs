@@ -9,6 +9,7 @@
 use super::parts::Rate;
 use super::parts::small_loss::{self, Forget};
 use super::prelude::*;
+use crate::host::SubBatch;
 use crate::kit::loss::{cross_entropy, cross_entropy_rows};
 use crate::kit::nested::{choose_width, draw_masks, right_by_width};
 use crate::kit::small_loss::{easiest, pick};
@@ -78,14 +79,14 @@ impl Nct {
     }
 
     /// A loss with its tap: what a network makes of samples under a mask.
-    fn fit(&self, net: &Network, samples: Samples, given: Vec<u32>, pass: Pass) -> Result<Objective> {
-        let Output { features, logits } = net.forward(samples, &pass)?;
-        let loss = cross_entropy(logits.clone(), &given);
+    fn fit(&self, net: &Network, of: &SubBatch, pass: Pass) -> Result<Objective> {
+        let Output { features, logits } = net.forward(of.views[0].clone(), &pass)?;
+        let loss = cross_entropy(logits.clone(), &of.given);
         let features = match pass.keep[1] {
             Some(kept) if self.settings.masked_tap => features.narrow(1, 0, kept),
             _ => features,
         };
-        Ok(Objective::new(loss).with_tap(Tap { features, logits, given, believed: None }))
+        Ok(Objective::new(loss).with_tap(Tap::new(Output { features, logits }, of)))
     }
 }
 
@@ -107,7 +108,7 @@ impl Host for Nct {
         let [first, features] = draw_masks(&mut draw, self.settings.sigma, net, together);
         let pass = |net| networks.next_pass(net).keeping(first, features);
         if !together {
-            return self.fit(net, view.clone(), batch.given.clone(), pass(batch.net()));
+            return self.fit(net, &batch.labelled, pass(batch.net()));
         }
         let rows: Vec<usize> = (0..batch.len()).collect();
         let halves = rows.split_at(batch.len() / 2);
@@ -122,7 +123,9 @@ impl Host for Nct {
         // Exchanged: the peer decides.
         let learn = |net: usize, rows: &[usize]| {
             let frozen = Pass { mode: Mode::Frozen, ..pass(net) };
-            self.fit(networks.net(net), pick(view, rows), labels(rows), frozen)
+            let samples = rows.iter().map(|&row| batch.samples[row]).collect();
+            let part = SubBatch { samples, given: labels(rows), views: vec![pick(view, rows)] };
+            self.fit(networks.net(net), &part, frozen)
         };
         let (mut a, b) = (learn(0, &by_b)?, learn(1, &by_a)?);
         a.taps.extend(b.taps);

@@ -8,7 +8,7 @@
 
 use super::dividemix::regime;
 use super::parts::SemiSettings;
-use super::parts::semi_supervised::{Divided, given, view};
+use super::parts::semi_supervised::{Divided, labels, view};
 use super::prelude::*;
 use crate::kit::contrast::{masked_info_nce, normalise_rows};
 use crate::kit::rank::positives;
@@ -105,7 +105,8 @@ impl Host for RankMatch {
         let (mut objective, _) = self.divided.fit(batch, context, &taught.targets)?;
         objective.loss = objective.loss + rank.clone() * self.settings.lambda_r;
         let [features, logits] = [out.features, out.logits].map(|all| all.narrow(0, rows, rows));
-        let tap = Tap { features, logits, given: given(&parts), believed: Some(taught.believed) };
+        let (samples, given) = labels(&parts);
+        let tap = Tap { features, logits, samples, given, believed: Some(taught.believed) };
         Ok(objective.with_term("rank", &rank).with_tap(tap))
     }
 

@@ -57,7 +57,7 @@ impl Host for RoLR {
             None => networks.train(net, &batch.views[1])?,
         };
         let objective = self.0.cost(out.logits.clone(), target);
-        Ok(objective.with_tap(Tap::new(out, batch.given.clone()).believing(believed)))
+        Ok(objective.with_tap(Tap::new(out, batch).believing(believed)))
     }
 
     fn state(&self) -> HostState {

@@ -98,7 +98,7 @@ impl Host for Selc {
 
     fn objective(&mut self, batch: &Batch, context: &mut HostContext) -> Result<Objective> {
         let out = context.networks.train(0, &batch.views[0])?;
-        let tap = Tap::new(out.clone(), batch.given.clone());
+        let tap = Tap::new(out.clone(), batch);
         if self.stages.trusts(context.epoch) {
             return Ok(Objective::new(cross_entropy(out.logits, &batch.given)).with_tap(tap.trusting()));
         }

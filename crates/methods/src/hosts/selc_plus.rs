@@ -67,7 +67,7 @@ impl Host for SelcPlus {
             return Ok(objective);
         }
         let out = context.networks.rehearse(0, &batch.views[0])?;
-        Ok(objective.with_tap(Tap::new(out, batch.given.clone()).believing(corrected)))
+        Ok(objective.with_tap(Tap::new(out, batch).believing(corrected)))
     }
 
     fn state(&self) -> HostState {

@@ -135,7 +135,7 @@ impl Host for Unicon {
         // Labels of unlabelled samples are those that were guessed.
         let mut given = taught.believed.clone();
         given[..batch.len()].copy_from_slice(&batch.given);
-        Ok(tap(objective, kept, given, taught.believed))
+        Ok(tap(objective, kept, batch, given, taught.believed))
     }
 
     keeps!(shared.divided.peers);

@@ -4,6 +4,7 @@
 //! the host's own, bit for bit.
 
 mod negscale;
+mod notes;
 mod tree;
 
 pub use tree::Tree;
@@ -13,6 +14,9 @@ use crate::{Error, Result, settings};
 use ::negscale::taxonomy::LEARNT_MAX_DISTANCE;
 use ::negscale::{PairCoverage, Settings, Taxonomy};
 use burn::tensor::Tensor;
+use negscale_nets::Scan;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a plug-in adds to the loss of a batch.
 #[derive(Debug, Clone)]
@@ -27,6 +31,19 @@ pub struct Added {
 pub trait Plugin: Send {
     /// What is to be added for a tap of network `net`, if anything. `batch` counts all batches of the run.
     fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>>;
+
+    /// What it wants to be shown at the start of every epoch in which it acts.
+    fn wants_look(&self) -> Wants;
+
+    /// Shows it the training set at the start of an epoch.
+    fn look(&mut self, look: &Look) -> Result<()>;
+
+    /// Tells it the length of the host's gradient at the features of a network, after the backward pass of a batch, and whether the
+    /// classifier sees these features after a ReLU.
+    fn hear(&mut self, net: usize, length: f64, is_rectified: bool);
+
+    /// Numbers worth noting with the epoch that is over: means over its batches. They start afresh.
+    fn take_notes(&mut self) -> BTreeMap<String, f64>;
 
     /// The networks were reset: forget what is known of their features.
     fn forget(&mut self);
@@ -46,11 +63,44 @@ pub trait Plugin: Send {
     /// Hands it the class tree.
     fn set_tree(&mut self, tree: &Taxonomy) -> Result<()>;
 
-    /// State needed to resume, as text.
-    fn state(&self) -> Result<String>;
+    /// State needed to resume.
+    fn state(&self) -> Result<PluginState>;
 
     /// Restores a state saved by [`state`](Self::state).
-    fn restore(&mut self, state: &str) -> Result<()>;
+    fn restore(&mut self, state: PluginState) -> Result<()>;
+}
+
+/// What a plug-in wants to be shown at the start of an epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// How likely each label is right, and what is believed of it.
+    pub beliefs: bool,
+    /// The features of all samples, by each network.
+    pub features: bool,
+}
+
+/// The training set at the start of an epoch.
+#[derive(Debug)]
+pub struct Look<'a> {
+    /// Which epoch, from 0.
+    pub epoch: usize,
+    /// Labels as given.
+    pub given: &'a [u32],
+    /// Probability that each is right; empty before anything is known.
+    pub clean: Vec<f32>,
+    /// What is believed or predicted, N x C; empty before anything is known.
+    pub believed: &'a [f32],
+    /// Scans with features by each network, if they were asked for.
+    pub scans: Vec<Arc<Scan>>,
+}
+
+/// State of a plug-in.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PluginState {
+    /// As text.
+    pub text: String,
+    /// Numbers by name.
+    pub floats: BTreeMap<String, Vec<f32>>,
 }
 
 /// A plug-in by name.
@@ -80,7 +130,7 @@ pub const PLUGINS: &[PluginCard] = &[
     },
     PluginCard {
         id: "random-pairs",
-        about: "ablation: unrelated pairs drawn at random",
+        about: "ablation: SNOP's unrelated pairs drawn at random",
         preset: Some(|settings| settings.with_pairs(::negscale::PairSource::Random)),
     },
 ];

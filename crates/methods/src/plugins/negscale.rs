@@ -1,23 +1,58 @@
 //! NegScale at the taps of a host.
 
-use super::{Added, Plugin};
+use super::notes::Notes;
+use super::{Added, Look, Plugin, PluginState, Wants};
 use crate::host::Tap;
 use crate::{Error, Result};
-use negscale::burn::{Adapter, Loss, confidence};
-use negscale::{BatchLabels, ClassMeans, NegScale, PairCoverage, Settings, Targets, Taxonomy, TermState};
+use negscale::burn::{Adapter, Loss, confidence, exclusion};
+use negscale::{
+    BatchLabels, ClassAnchor, Confidence, DeltaFeatures, Memory, NegScale, PairCoverage, Settings, Targets,
+    Taxonomy, TermState,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Gradients of single terms are measured in one of so many batches.
+const MEASURED: u64 = 16;
+
+/// Most that exclusion expects of labels to be wrong by an unrelated class.
+const MOST_EXCLUDED: f64 = 0.45;
 
 /// The plug-in, at rest until it has a class tree.
 pub(super) struct Attached {
     settings: Settings,
     plugin: Option<NegScale>,
     coverage: Option<PairCoverage>,
-    /// One for each network: running class means of two have nothing in common.
+    /// One for each network: what is known of the features of two has nothing in common.
     adapters: Vec<Adapter>,
+    /// Of the epoch's start: probability that each label is right, and features by each network, where they are wanted.
+    clean: Vec<f32>,
+    frozen: Vec<Vec<f32>>,
+    notes: Notes,
+    /// Share of labels held to be wrong by an unrelated class.
+    excluded: f64,
+}
+
+/// What is saved as text.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    memories: Vec<Memory>,
+    notes: Notes,
+    excluded: f64,
 }
 
 impl Attached {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, plugin: None, coverage: None, adapters: Vec::new() }
+        Self {
+            settings,
+            plugin: None,
+            coverage: None,
+            adapters: Vec::new(),
+            clean: Vec::new(),
+            frozen: Vec::new(),
+            notes: Notes::default(),
+            excluded: 0.0,
+        }
     }
 
     /// The adapter of a network, once there is a class tree.
@@ -28,29 +63,118 @@ impl Attached {
         }
         self.adapters.get_mut(net)
     }
+
+    /// Whether class means are to be remembered now: once, as early as a network has been trained for an epoch.
+    fn remembers(&self, look: &Look) -> bool {
+        let has_anchor = |adapter: &Adapter| adapter.memory().anchor.is_some();
+        self.settings.anchor > 0.0 && look.epoch > 0 && !self.adapters.first().is_some_and(has_anchor)
+    }
 }
 
 fn to_index(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
 }
 
+/// Rows of these samples.
+fn rows(of: &[f32], dim: usize, samples: &[u32]) -> Vec<f32> {
+    samples.iter().flat_map(|&sample| &of[sample as usize * dim..][..dim]).copied().collect()
+}
+
 impl Plugin for Attached {
     fn attach(&mut self, tap: &Tap, net: usize, batch: u64) -> Result<Option<Added>> {
-        let Some(adapter) = self.adapter(net) else { return Ok(None) };
+        if self.adapter(net).is_none() {
+            return Ok(None);
+        }
         let (given, believed) = (to_index(&tap.given), tap.believed.as_deref().map(to_index));
         let confidence = confidence(tap.logits.clone())?;
         let mut labels = BatchLabels::new(&given, &confidence).with_step(batch);
         labels.refurbished = believed.as_deref();
-        let Loss { loss, terms, .. } = adapter.loss(tap.features.clone(), &labels)?;
-        if [terms.snop_state, terms.dcsa_state].iter().all(|state| *state == TermState::Off) {
+        let clean = (!self.clean.is_empty()).then(|| rows(&self.clean, 1, &tap.samples));
+        // Before anything is known all labels are taken to be right.
+        let trusting = vec![1.0; given.len()];
+        labels.clean = clean.as_deref().or(self.wants_look().beliefs.then_some(&trusting));
+        let dim = tap.features.dims()[1];
+        let frozen = self.frozen.get(net).map(|all| rows(all, dim, &tap.samples));
+        labels.frozen = frozen.as_deref();
+        let excluded = self.excluded;
+        let Some(adapter) = self.adapter(net) else { return Ok(None) };
+        let Loss { mut loss, terms: found, .. } = adapter.loss(tap.features.clone(), &labels)?;
+        let mut terms =
+            vec![("snop-global", found.global), ("snop-local", found.local), ("dcsa", found.dcsa)];
+        let settings = adapter.plugin().settings();
+        if settings.anchor > 0.0 {
+            terms.push(("anchor", found.anchor));
+        }
+        if settings.exclusion > 0.0 {
+            let (added, value) = exclusion(adapter.plugin(), tap.logits.clone(), &labels, excluded)?;
+            terms.push(("exclusion", value / settings.exclusion));
+            loss = loss + added;
+        }
+        let is_off = [found.snop_state, found.dcsa_state].iter().all(|state| *state == TermState::Off);
+        if is_off && settings.anchor == 0.0 && settings.exclusion == 0.0 {
             return Ok(None);
         }
-        let terms = vec![("snop-global", terms.global), ("snop-local", terms.local), ("dcsa", terms.dcsa)];
+        if batch.is_multiple_of(MEASURED) {
+            let lengths = adapter.gradient_lengths(&tap.features, &labels)?;
+            self.notes.measured(net, &lengths, found.scale);
+        }
         Ok(Some(Added { loss, terms }))
+    }
+
+    fn wants_look(&self) -> Wants {
+        let Settings { confidence, delta_features, anchor, exclusion, .. } = &self.settings;
+        let epoch = *delta_features == DeltaFeatures::Epoch;
+        Wants {
+            beliefs: *confidence == Confidence::Clean || *anchor > 0.0 || *exclusion > 0.0,
+            features: epoch || *anchor > 0.0,
+        }
+    }
+
+    fn look(&mut self, look: &Look) -> Result<()> {
+        self.clean.clone_from(&look.clean);
+        if self.settings.delta_features == DeltaFeatures::Epoch {
+            self.frozen = look.scans.iter().map(|scan| scan.features.clone()).collect();
+        }
+        let Some(plugin) = self.plugin.clone() else { return Ok(()) };
+        self.excluded = if look.believed.is_empty() {
+            0.0
+        } else {
+            let classes = plugin.classes();
+            let of = |(row, &given): (&[f32], &u32)| {
+                let unrelated = (0..classes).filter(|&class| plugin.is_unrelated(given as usize, class));
+                unrelated.map(|class| f64::from(row[class])).sum::<f64>()
+            };
+            let mass: f64 = look.believed.chunks(classes).zip(look.given).map(of).sum();
+            (mass / look.given.len().max(1) as f64).min(MOST_EXCLUDED)
+        };
+        if self.remembers(look) {
+            let labels = to_index(look.given);
+            let clean = (!look.clean.is_empty()).then_some(&look.clean[..]);
+            for (net, scan) in look.scans.iter().enumerate() {
+                let classes = plugin.classes();
+                let anchor = ClassAnchor::remember(&scan.features, scan.dim, &labels, clean, classes)?;
+                if let Some(adapter) = self.adapter(net) {
+                    adapter.memory_mut().anchor = Some(anchor);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, net: usize, length: f64, is_rectified: bool) {
+        self.notes.heard(net, length, is_rectified);
+        if let Some(adapter) = self.adapter(net) {
+            adapter.memory_mut().balance.hear(length);
+        }
+    }
+
+    fn take_notes(&mut self) -> BTreeMap<String, f64> {
+        std::mem::take(&mut self.notes).means()
     }
 
     fn forget(&mut self) {
         self.adapters.clear();
+        self.frozen.clear();
     }
 
     fn wants_beliefs(&self) -> bool {
@@ -76,17 +200,25 @@ impl Plugin for Attached {
         Ok(())
     }
 
-    fn state(&self) -> Result<String> {
-        let means: Vec<&ClassMeans> = self.adapters.iter().map(Adapter::class_means).collect();
-        serde_json::to_string(&means).map_err(damaged)
+    fn state(&self) -> Result<PluginState> {
+        let memories = self.adapters.iter().map(|adapter| adapter.memory().clone()).collect();
+        let saved = Saved { memories, notes: self.notes.clone(), excluded: self.excluded };
+        let text = serde_json::to_string(&saved).map_err(damaged)?;
+        let mut floats = BTreeMap::from([("clean".to_owned(), self.clean.clone())]);
+        let frozen = self.frozen.iter().enumerate();
+        floats.extend(frozen.map(|(net, features)| (format!("frozen{net}"), features.clone())));
+        Ok(PluginState { text, floats })
     }
 
-    fn restore(&mut self, state: &str) -> Result<()> {
-        let means: Vec<ClassMeans> = serde_json::from_str(state).map_err(damaged)?;
-        for (net, means) in means.into_iter().enumerate() {
-            let adapter = self.adapter(net).ok_or_else(|| damaged("class means without a class tree"))?;
-            adapter.restore_class_means(means);
+    fn restore(&mut self, mut state: PluginState) -> Result<()> {
+        let Saved { memories, notes, excluded } = serde_json::from_str(&state.text).map_err(damaged)?;
+        for (net, memory) in memories.into_iter().enumerate() {
+            let adapter = self.adapter(net).ok_or_else(|| damaged("a memory without a class tree"))?;
+            *adapter.memory_mut() = memory;
         }
+        (self.notes, self.excluded) = (notes, excluded);
+        self.clean = state.floats.remove("clean").unwrap_or_default();
+        self.frozen = (0..).map_while(|net| state.floats.remove(&format!("frozen{net}"))).collect();
         Ok(())
     }
 }
@@ -105,7 +237,7 @@ mod tests {
         let numbers = (0..6 * 4).map(|i| ((i * 7 % 11) as f32 - 5.0) / 3.0 + shift).collect::<Vec<_>>();
         let features = Tensor::<2>::from_data(TensorData::new(numbers, [6, 4]), &device).require_grad();
         let logits = features.clone().slice([0..6, 0..3]);
-        Tap { features, logits, given: vec![0, 3, 9, 5, 1, 3], believed: None }
+        Tap { features, logits, samples: (0..6).collect(), given: vec![0, 3, 9, 5, 1, 3], believed: None }
     }
 
     #[test]

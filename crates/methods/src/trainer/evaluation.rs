@@ -66,6 +66,7 @@ impl Trainer {
         for (net, width) in widths.into_iter().enumerate() {
             record.more.extend(width.map(|width| (format!("channels of net {}", net + 1), width as f64)));
         }
+        record.more.extend(self.plugin.iter_mut().flat_map(|plugin| plugin.take_notes()));
         if let (Some(plugin), Some(tree)) = (&mut self.plugin, grown) {
             plugin.set_tree(&tree)?;
             self.tree = Tree::Grown(tree);

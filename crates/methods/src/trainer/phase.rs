@@ -87,6 +87,14 @@ impl Trainer {
         drop(objective.taps);
         reported.push(("total", self.check_loss(&loss, batch, pace.lr)?));
         let mut gradients = loss.backward();
+        if let Some(plugin) = &mut self.plugin {
+            for &net in &batch.trains {
+                let network = self.networks.net(net);
+                if let Some(length) = network.take_gradient_length() {
+                    plugin.hear(net, length, network.rectifies_features());
+                }
+            }
+        }
         self.networks.step(&batch.trains, &mut gradients);
         if let Some(probe) = &mut self.probe {
             let (net, tree) = (self.networks.net(0), self.tree.taxonomy());

@@ -3,12 +3,14 @@
 use super::similarity::Probe;
 use super::{TrainSettings, Trainer};
 use crate::Result;
-use crate::host::{Batch, Epoch, Networks, Plan, Reset};
+use crate::host::{Batch, Epoch, Networks, Plan, Reset, ScannedSet};
 use crate::hosts;
+use crate::plugins::{self, Look, Wants};
 use burn::tensor::Device;
 use negscale_nets::optim::{Optimiser, Pace};
 use negscale_nets::schedule::Moment;
 use negscale_nets::{Input, Network};
+use std::sync::atomic::AtomicBool;
 
 /// Untrained networks, as a stage draws them.
 pub(super) fn networks(
@@ -19,9 +21,11 @@ pub(super) fn networks(
     device: &Device,
 ) -> Result<Vec<Network>> {
     let device = device.clone().autodiff();
+    let is_tapped = plugins::card(&settings.plugin)?.attaches();
     let build = |number| {
         let net = Network::build(&settings.spec(input, classes, stage, number)?, &device)?;
-        Ok(net.with_precision(settings.precision))
+        let net = net.with_precision(settings.precision);
+        Ok(if is_tapped { net.with_meter() } else { net })
     };
     (0..hosts::card(&settings.host)?.nets).map(build).collect()
 }
@@ -47,8 +51,36 @@ impl Trainer {
             self.scans.forget();
             self.probe.iter_mut().for_each(Probe::forget);
         }
+        self.show_plugin(&plan)?;
         self.position.plan = Some(plan);
         Ok(())
+    }
+
+    /// Shows the plug-in what it wants to see of the training set before the epoch's first batch.
+    fn show_plugin(&mut self, plan: &Plan) -> Result<()> {
+        let Some(plugin) = &mut self.plugin else { return Ok(()) };
+        let wants = plugin.wants_look();
+        if wants == Wants::default() || (plan.warming_up && !plugin.acts_during_warm_up()) {
+            return Ok(());
+        }
+        // Seen to the end even if the run was asked to stop: what was reset for this epoch must not be reset again.
+        let never = AtomicBool::new(false);
+        let scan = |net| {
+            let (which, loader) = ((ScannedSet::Train, net), &self.train.loader);
+            self.scans.plain(which, &self.networks, loader, true, &self.device, &never)
+        };
+        let nets = if wants.features { self.networks.len() } else { 0 };
+        let scans = (0..nets).map(scan).collect::<Result<Vec<_>>>()?;
+        let ledger = &self.train.ledger;
+        let is_known = wants.beliefs && ledger.epochs().len() > 0;
+        let clean = if is_known { ledger.verdicts(&self.settings.verdict)? } else { Vec::new() };
+        plugin.look(&Look {
+            epoch: self.position.epoch,
+            given: &self.train.given,
+            clean: clean.iter().map(|verdict| verdict.clean_probability as f32).collect(),
+            believed: ledger.predictions().filter(|_| is_known).unwrap_or_default(),
+            scans,
+        })
     }
 
     /// Learning rate and momentum of a batch.

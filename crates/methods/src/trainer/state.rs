@@ -5,6 +5,7 @@ use super::similarity::Probe;
 use super::task::Shown;
 use super::{Position, Trainer, Tree};
 use crate::host::HostState;
+use crate::plugins::PluginState;
 use crate::{Error, Result};
 use negscale::Taxonomy;
 use negscale_nets::{optim, precision_name};
@@ -91,7 +92,9 @@ impl Trainer {
         let grown = if let Tree::Grown(tree) = &self.tree { Some(tree.to_tsv()) } else { None };
         contents.put("tree", &grown)?;
         let plugin = self.plugin.as_ref().map(|plugin| plugin.state()).transpose()?;
-        contents.put("plugin", &plugin)?;
+        contents.put("plugin", &plugin.as_ref().map(|state| &state.text))?;
+        let arrays = plugin.map(|state| state.floats).unwrap_or_default();
+        contents.floats.extend(arrays.into_iter().map(|(name, array)| (format!("plugin/{name}"), array)));
         contents.encode()
     }
 
@@ -139,9 +142,9 @@ impl Trainer {
             }
             self.tree = Tree::Grown(tree);
         }
-        let state: Option<String> = contents.get("plugin")?;
-        if let (Some(plugin), Some(state)) = (&mut self.plugin, state) {
-            plugin.restore(&state)?;
+        let text: Option<String> = contents.get("plugin")?;
+        if let (Some(plugin), Some(text)) = (&mut self.plugin, text) {
+            plugin.restore(PluginState { text, floats: below(&mut contents.floats, "plugin/") })?;
         }
         self.scans.forget();
         self.probe.iter_mut().for_each(Probe::forget);

@@ -26,7 +26,7 @@
 mod flex;
 mod transfer;
 
-use crate::{BatchLabels, Centre, ClassMeans, Error, NegScale, Result, Terms, Workspace};
+use crate::{BatchLabels, Centre, Error, GradientLengths, Memory, NegScale, Result, Terms, Workspace};
 use burn::tensor::{DType, Int, Tensor, activation};
 use transfer::{Number, read, scalar_with_gradient};
 
@@ -64,18 +64,14 @@ impl Adapter {
         &self.plugin
     }
 
-    /// Running class means of `centre = "class-balanced"`, to be saved with a checkpoint.
-    pub fn class_means(&self) -> &ClassMeans {
-        if self.is_double { self.double.class_means() } else { self.single.class_means() }
+    /// What is known of earlier batches, to be saved with a checkpoint.
+    pub fn memory(&self) -> &Memory {
+        if self.is_double { self.double.memory() } else { self.single.memory() }
     }
 
-    /// Takes up the class means of a checkpoint.
-    pub fn restore_class_means(&mut self, means: ClassMeans) {
-        if self.is_double {
-            self.double.restore_class_means(means);
-        } else {
-            self.single.restore_class_means(means);
-        }
+    /// The same, to be changed: to take up a checkpoint, to hear of the host's gradient, to remember class means.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        if self.is_double { self.double.memory_mut() } else { self.single.memory_mut() }
     }
 
     /// The loss of a batch from its raw features, B x d: centring (if set) and normalisation are inside. Computed in `f64` if
@@ -83,17 +79,29 @@ impl Adapter {
     pub fn loss(&mut self, features: Tensor<2>, batch: &BatchLabels<f32>) -> Result<Loss> {
         let is_double = features.dtype() == DType::F64;
         if is_double != self.is_double {
-            let means = self.class_means().clone();
+            let memory = std::mem::take(self.memory_mut());
             self.is_double = is_double;
-            self.restore_class_means(means);
+            *self.memory_mut() = memory;
         }
         if !is_double {
             return attach(&self.plugin, features, batch, &mut self.single);
         }
-        let confidence: Vec<f64> = batch.confidence.iter().map(|&c| c.into()).collect();
+        let widen = |values: &[f32]| values.iter().map(|&value| value.into()).collect::<Vec<f64>>();
         let BatchLabels { labels, refurbished, warming_up, step, .. } = *batch;
-        let batch = BatchLabels { labels, confidence: &confidence, refurbished, warming_up, step };
+        let (confidence, clean) = (widen(batch.confidence), batch.clean.map(widen));
+        let (frozen, confidence) = (batch.frozen.map(widen), &confidence);
+        let (clean, frozen) = (clean.as_deref(), frozen.as_deref());
+        let batch = BatchLabels { labels, confidence, refurbished, warming_up, step, clean, frozen };
         attach(&self.plugin, features, &batch, &mut self.double)
+    }
+
+    /// How long the gradients of the single terms are for a batch; see [`NegScale::gradient_lengths`]. Computed in `f32`.
+    pub fn gradient_lengths(
+        &self,
+        features: &Tensor<2>,
+        batch: &BatchLabels<f32>,
+    ) -> Result<GradientLengths> {
+        self.plugin.gradient_lengths(&read::<f32>(features)?, features.dims()[1], batch)
     }
 
     /// The same loss with the cosines of all pairs (the Gram matrix of the normalised features) made on the features' device,
@@ -117,6 +125,17 @@ impl Adapter {
         let loss = scalar_with_gradient(cosines, result.value, result.gradient.to_vec());
         Ok(Loss { loss, value: result.value, terms: result.terms })
     }
+}
+
+/// Exclusion with its weight from the logits of a batch, B x C; see [`NegScale::exclusion`]. Computed in `f32`.
+pub fn exclusion(
+    plugin: &NegScale,
+    logits: Tensor<2>,
+    batch: &BatchLabels<f32>,
+    error: f64,
+) -> Result<(Tensor<1>, f64)> {
+    let (value, gradient) = plugin.exclusion(&read::<f32>(&logits)?, batch, error)?;
+    Ok((scalar_with_gradient(logits, value, gradient), value))
 }
 
 fn attach<T: Number>(

@@ -145,3 +145,32 @@ pub fn values(batch: &Batch, pairs: &PairLists, settings: &Settings, frozen: Opt
     let total = settings.lambda * (settings.global * global + settings.local * local) + settings.mu * dcsa;
     Values { global, local, dcsa, total, feature_identity, pair_identity, square, delta }
 }
+
+const STEP: f64 = 1e-5;
+
+/// Central differences of `value` at `at`, one entry at a time.
+pub fn differences(at: &[f64], value: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let mut moved = at.to_vec();
+    (0..at.len())
+        .map(|k| {
+            let mut shifted = |by: f64| {
+                moved[k] = at[k] + by;
+                let v = value(&moved);
+                moved[k] = at[k];
+                v
+            };
+            // Fourth order: the error of the plain quotient would be larger than the tolerance.
+            (8.0 * (shifted(STEP) - shifted(-STEP)) - (shifted(2.0 * STEP) - shifted(-2.0 * STEP)))
+                / (12.0 * STEP)
+        })
+        .collect()
+}
+
+#[track_caller]
+pub fn same_direction(ours: &[f64], numeric: &[f64], what: &str) {
+    assert_eq!(ours.len(), numeric.len());
+    let norm = numeric.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let error = ours.iter().zip(numeric).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    assert!(norm > 1e-4, "{what}: no gradient to compare");
+    assert!(error <= 1e-6 * norm, "{what}: off by {error:e} of {norm:e}");
+}

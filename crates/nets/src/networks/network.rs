@@ -15,7 +15,7 @@ use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
 use burn::tensor::{Device, Tensor};
-use negscale_kernels::Precision;
+use negscale_kernels::{Meter, Precision, listen};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -132,6 +132,8 @@ pub struct Network {
     multiply_adds: u64,
     /// Multiply-adds of passes of evaluation, and of the way there in passes of training.
     work: Arc<[AtomicU64; 2]>,
+    /// Measures the gradient that the classifier hands to the features, where somebody wants to know.
+    meter: Option<Meter>,
 }
 
 impl Network {
@@ -154,12 +156,29 @@ impl Network {
             precision: Precision::F32,
             multiply_adds,
             work: Arc::default(),
+            meter: None,
         })
     }
 
     /// The same network with products taken in this precision. Parameters, statistics and everything else stay `f32`.
     pub fn with_precision(self, precision: Precision) -> Self {
         Self { precision, ..self }
+    }
+
+    /// The same network, whose passes with gradients measure what the classifier hands back to the features.
+    pub fn with_meter(self) -> Self {
+        Self { meter: Some(Meter::default()), ..self }
+    }
+
+    /// Length of the gradient of the features by way of the classifier, of all backward passes since the last call; nothing if
+    /// there were none, or without [`with_meter`](Self::with_meter).
+    pub fn take_gradient_length(&self) -> Option<f64> {
+        self.meter.as_ref()?.take()
+    }
+
+    /// Whether the classifier sees features after a ReLU, while they are handed out before it.
+    pub fn rectifies_features(&self) -> bool {
+        matches!(self.body, Body::Mlp(_))
     }
 
     /// How products are taken.
@@ -224,7 +243,11 @@ impl Network {
             (Samples::Rows(rows), Body::Mlp(net)) => net.features(run, rows),
             (Samples::Rows(_), _) => return Err(self.spec.misfit(NO_ROWS.into())),
         };
-        Ok(Output { logits: self.body.classify(run, features.clone()), features })
+        let seen = match &self.meter {
+            Some(meter) => listen(features.clone(), meter),
+            None => features.clone(),
+        };
+        Ok(Output { logits: self.body.classify(run, seen), features })
     }
 
     /// Logits of features: the classifier alone.
@@ -336,6 +359,7 @@ impl Module for Network {
             precision: self.precision,
             multiply_adds: self.multiply_adds,
             work: self.work.clone(),
+            meter: self.meter.clone(),
         }
     }
 

@@ -10,7 +10,7 @@
 //! the others too.
 
 use super::SemiSettings;
-use super::semi_supervised::{Divided, Taught};
+use super::semi_supervised::{Divided, Taught, labels};
 use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::contrast::nt_xent;
@@ -109,7 +109,13 @@ impl Contrasted {
 }
 
 /// With a place for plug-ins where passes were kept for it: of the labelled part, or of both, under these labels.
-pub(crate) fn tap(objective: Objective, kept: Vec<Output>, given: Vec<u32>, believed: Vec<u32>) -> Objective {
+pub(crate) fn tap(
+    objective: Objective,
+    kept: Vec<Output>,
+    batch: &Batch,
+    given: Vec<u32>,
+    believed: Vec<u32>,
+) -> Objective {
     if kept.is_empty() {
         return objective;
     }
@@ -117,5 +123,7 @@ pub(crate) fn tap(objective: Objective, kept: Vec<Output>, given: Vec<u32>, beli
     let (features, logits) = (Tensor::cat(features, 0), Tensor::cat(logits, 0));
     let [rows, _] = logits.dims();
     let first = |labels: Vec<u32>| labels.into_iter().take(rows).collect();
-    objective.with_tap(Tap { features, logits, given: first(given), believed: Some(first(believed)) })
+    let samples = first(labels(&batch.parts()).0);
+    let (given, believed) = (first(given), Some(first(believed)));
+    objective.with_tap(Tap { features, logits, samples, given, believed })
 }

@@ -24,10 +24,9 @@ pub(crate) fn warm_up(batch: usize, view: View) -> Plan {
 /// The loss of warm-up: cross-entropy on labels as given, and the weighted negative entropy.
 pub(crate) fn warm_up_loss(batch: &Batch, networks: &Networks, confidence_penalty: f64) -> Result<Objective> {
     let out = networks.train(batch.net(), &batch.views[0])?;
-    let given = batch.given.clone();
-    let loss = cross_entropy(out.logits.clone(), &given);
+    let loss = cross_entropy(out.logits.clone(), &batch.given);
     let penalty = negative_entropy(out.logits.clone()) * confidence_penalty;
-    Ok(Objective::new(loss + penalty).with_tap(Tap::new(out, given).trusting()))
+    Ok(Objective::new(loss + penalty).with_tap(Tap::new(out, batch).trusting()))
 }
 
 /// What each of two networks holds of every label.

@@ -246,9 +246,10 @@ pub(crate) fn note(plan: &mut Plan, net: usize, divided: &Division, samples: usi
     }
 }
 
-/// Given labels, part after part.
-pub(crate) fn given(parts: &[&SubBatch]) -> Vec<u32> {
-    parts.iter().flat_map(|part| part.given.iter().copied()).collect()
+/// Samples and their given labels, part after part.
+pub(crate) fn labels(parts: &[&SubBatch]) -> (Vec<u32>, Vec<u32>) {
+    let pairs = |part: &&SubBatch| part.samples.clone().into_iter().zip(part.given.clone());
+    parts.iter().flat_map(pairs).unzip()
 }
 
 /// One view of all parts.

@@ -1,6 +1,7 @@
 //! What methods of two networks share that learn from samples of small loss: how much is forgotten, and who was kept.
 
 use super::Rate;
+use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::small_loss::forget_rate;
 use negscale_nets::optim::Adam;
@@ -136,9 +137,7 @@ pub(crate) fn enter(
 pub(crate) fn tapped(
     objective: Objective,
     outputs: impl IntoIterator<Item = Output>,
-    given: &[u32],
+    batch: &SubBatch,
 ) -> Objective {
-    outputs.into_iter().fold(objective, |objective, Output { features, logits }| {
-        objective.with_tap(Tap { features, logits, given: given.to_vec(), believed: None })
-    })
+    outputs.into_iter().fold(objective, |objective, out| objective.with_tap(Tap::new(out, batch)))
 }
