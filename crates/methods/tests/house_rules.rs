@@ -149,6 +149,25 @@ fn class_means_of_several_networks_survive_a_stop() {
 }
 
 #[test]
+fn what_other_forms_of_the_plug_in_remember_survives_a_stop() {
+    let forms: toml::Table =
+        "balance = 0.3\nanchor = 2.0\nexclusion = 1.0\nconfidence = \"clean\"\ndelta_features = \"epoch\"\n\
+        delta_quantile = 0.8\nsimilarity = \"half\"\nlocal_shape = \"one-sided\""
+            .parse()
+            .unwrap();
+    for host in ["cross-entropy", "rolr", "dividemix", "rankmatch", "anne", "selc-plus"] {
+        let (plugin, plugin_settings) = ("negscale".into(), forms.clone());
+        let settings = TrainSettings { plugin, plugin_settings, epochs: 4, ..settings(host) };
+        let make = || Trainer::new(task(200, NOISE), settings.clone()).unwrap();
+        let last = finish(&mut make()).pop().unwrap();
+        let noted = |name: &str| last.more.get(name).is_some_and(|share| *share > 0.0);
+        assert!(last.losses.contains_key("anchor") && last.losses["exclusion"] > 0.0, "{host}: {last:?}");
+        assert!(noted("gradient share of snop-local"), "{host}: {last:?}");
+        survives_stops(host, make);
+    }
+}
+
+#[test]
 fn every_method_hands_over_what_it_believes_or_is_refused_at_the_start() {
     let wishes = |during_warm_up: bool| {
         let mut wishes = toml::Table::new();

@@ -4,11 +4,11 @@
 //! belong to than about the one it does. With $U(y)$ the classes unrelated to $y$, $p = \mathrm{softmax}(z)$ and
 //! $A_i = 1 - \sum_{c \in U(\tilde y_i)} p_{ic}$:
 //!
-//! $$L_{excl} = -\frac1B \sum_i \log\bigl((1 - e)\,A_i + e\,(1 - A_i)\bigr), \qquad
-//! \frac{\partial L_i}{\partial z_{ic}} = -\frac{(1 - 2e)\,p_{ic}\,([c \notin U] - A_i)}{(1 - e)A_i + e(1 - A_i)}.$$
+//! $$L_{excl} = -\frac1B \sum_i \log\bigl((1 - e_i)\,A_i + e_i\,(1 - A_i)\bigr), \qquad
+//! \frac{\partial L_i}{\partial z_{ic}} = -\frac{(1 - 2e_i)\,p_{ic}\,([c \notin U] - A_i)}{(1 - e_i)A_i + e_i(1 - A_i)}.$$
 //!
-//! $e$ is the share of labels that are wrong by an unrelated class: with it the term expects such errors instead of learning them. Labels
-//! with no unrelated class say nothing. Computed in f64.
+//! $e_i$, at most a half, is the probability that label $i$ is wrong by an unrelated class: such an error is expected instead of learnt, and
+//! at a half the label says nothing. Nor does one with no unrelated class. Computed in f64.
 
 use crate::Real;
 use crate::pairs::ClassRelations;
@@ -19,7 +19,7 @@ pub(crate) fn exclude<T: Real>(
     relations: &ClassRelations,
     logits: &[T],
     labels: &[usize],
-    error: f64,
+    errors: &[T],
     scale: f64,
     gradient: &mut [T],
 ) -> f64 {
@@ -27,7 +27,8 @@ pub(crate) fn exclude<T: Real>(
     let per_sample = 1.0 / labels.len().max(1) as f64;
     let mut sum = 0.0;
     let rows = logits.chunks(classes).zip(gradient.chunks_mut(classes));
-    for (&label, (logits, gradient)) in labels.iter().zip(rows) {
+    for ((&label, error), (logits, gradient)) in labels.iter().zip(errors).zip(rows) {
+        let error = error.wide();
         let admitted = |c: usize| relations.of(label, c) != Relation::Unrelated;
         let largest = logits.iter().fold(f64::NEG_INFINITY, |m, z| m.max(z.wide()));
         let exps: Vec<f64> = logits.iter().map(|z| (z.wide() - largest).exp()).collect();

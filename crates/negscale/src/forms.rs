@@ -11,25 +11,26 @@ use crate::{
 };
 
 impl NegScale {
-    /// Value and gradient, B x C, of [exclusion](crate::exclusion) with its weight, from logits B x C of the same batch; `error` is
-    /// the share of labels that are wrong by an unrelated class, below a half.
+    /// Value and gradient, B x C, of [exclusion](crate::exclusion) with its weight, from logits B x C of the same batch; `errors` are the
+    /// probabilities, at most a half, that labels are wrong by an unrelated class.
     pub fn exclusion<T: Real>(
         &self,
         logits: &[T],
         batch: &BatchLabels<T>,
-        error: f64,
+        errors: &[T],
     ) -> Result<(f64, Vec<T>)> {
         let (classes, labels) = (self.classes(), self.labels(batch)?);
         let b = labels.len();
         expect_size("logits", logits.len(), b * classes, || format!("{b} labels times {classes} classes"))?;
         expect_finite("logit", logits, classes)?;
-        if !(0.0..0.5).contains(&error) {
-            let (value, requirement) = (error.to_string(), "a share from 0 up to but not including 0.5");
-            return Err(Error::Setting { name: "error of exclusion", value, requirement });
+        expect_size("errors of exclusion", errors.len(), b, || format!("{b} labels"))?;
+        if let Some(error) = errors.iter().find(|error| !(0.0..=0.5).contains(&error.wide())) {
+            let (value, requirement) = (error.wide().to_string(), "a probability from 0 to 0.5");
+            return Err(Error::Setting { name: "errors of exclusion", value, requirement });
         }
         let weight = self.settings.exclusion;
         let mut gradient = vec![T::ZERO; logits.len()];
-        let value = exclude(&self.relations, logits, labels, error, weight, &mut gradient);
+        let value = exclude(&self.relations, logits, labels, errors, weight, &mut gradient);
         Ok((weight * value, gradient))
     }
 

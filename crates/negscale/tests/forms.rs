@@ -253,24 +253,25 @@ fn exclusion_equals_its_definition_and_central_differences() {
     let confidence = vec![0.5; 14];
     let given = BatchLabels::new(&labels, &confidence);
     let plugin = NegScale::new(&tree(), Settings::default().with_exclusion(1.7)).unwrap();
-    for error in [0.0, 0.2] {
+    for scale in [0.0, 1.0] {
+        let errors: Vec<f64> = (0..14).map(|i| scale * i as f64 / 26.0).collect();
         let value = |logits: &[f64]| {
-            let of_row = |(z, &y): (&[f64], &usize)| {
+            let of_row = |((z, &y), &error): ((&[f64], &usize), &f64)| {
                 let all: f64 = z.iter().map(|z| z.exp()).sum();
                 let unrelated = (0..10).filter(|&c| tree().distance(y, c) > 5);
                 let share = 1.0 - unrelated.map(|c| z[c].exp() / all).sum::<f64>();
                 -((1.0 - error) * share + error * (1.0 - share)).ln()
             };
-            1.7 * logits.chunks(10).zip(&labels).map(of_row).sum::<f64>() / 14.0
+            1.7 * logits.chunks(10).zip(&labels).zip(&errors).map(of_row).sum::<f64>() / 14.0
         };
-        let (found, gradient) = plugin.exclusion(&logits, &given, error).unwrap();
+        let (found, gradient) = plugin.exclusion(&logits, &given, &errors).unwrap();
         assert!((found - value(&logits)).abs() < 1e-12);
         same_direction(&gradient, &differences(&logits, value), "exclusion");
     }
-    assert!(plugin.exclusion(&logits, &given, 0.5).unwrap_err().to_string().contains("0.5"));
+    assert!(plugin.exclusion(&logits, &given, &[0.6; 14]).unwrap_err().to_string().contains("0.6"));
     // Certain of an unrelated class, far beyond what exp can hold: finite, and pushed away from it.
     let far: Vec<f64> = (0..140).map(|i| if i % 10 == 0 { 2000.0 } else { 0.0 }).collect();
-    let (value, gradient) = plugin.exclusion(&far, &given, 0.0).unwrap();
+    let (value, gradient) = plugin.exclusion(&far, &given, &[0.0; 14]).unwrap();
     assert!(value.is_finite() && gradient.iter().all(|g| g.is_finite()) && gradient[10] > 0.0);
 }
 

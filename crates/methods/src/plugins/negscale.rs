@@ -15,9 +15,6 @@ use std::collections::BTreeMap;
 /// Gradients of single terms are measured in one of so many batches.
 const MEASURED: u64 = 16;
 
-/// Most that exclusion expects of labels to be wrong by an unrelated class.
-const MOST_EXCLUDED: f64 = 0.45;
-
 /// The plug-in, at rest until it has a class tree.
 pub(super) struct Attached {
     settings: Settings,
@@ -29,8 +26,8 @@ pub(super) struct Attached {
     clean: Vec<f32>,
     frozen: Vec<Vec<f32>>,
     notes: Notes,
-    /// Share of labels held to be wrong by an unrelated class.
-    excluded: f64,
+    /// Probability, at most a half, that each label is wrong by an unrelated class, where that is wanted and known.
+    errors: Vec<f32>,
 }
 
 /// What is saved as text.
@@ -38,7 +35,6 @@ pub(super) struct Attached {
 struct Saved {
     memories: Vec<Memory>,
     notes: Notes,
-    excluded: f64,
 }
 
 impl Attached {
@@ -51,7 +47,7 @@ impl Attached {
             clean: Vec::new(),
             frozen: Vec::new(),
             notes: Notes::default(),
-            excluded: 0.0,
+            errors: Vec::new(),
         }
     }
 
@@ -96,7 +92,8 @@ impl Plugin for Attached {
         let dim = tap.features.dims()[1];
         let frozen = self.frozen.get(net).map(|all| rows(all, dim, &tap.samples));
         labels.frozen = frozen.as_deref();
-        let excluded = self.excluded;
+        let errors =
+            if self.errors.is_empty() { vec![0.0; given.len()] } else { rows(&self.errors, 1, &tap.samples) };
         let Some(adapter) = self.adapter(net) else { return Ok(None) };
         let Loss { mut loss, terms: found, .. } = adapter.loss(tap.features.clone(), &labels)?;
         let mut terms =
@@ -106,7 +103,7 @@ impl Plugin for Attached {
             terms.push(("anchor", found.anchor));
         }
         if settings.exclusion > 0.0 {
-            let (added, value) = exclusion(adapter.plugin(), tap.logits.clone(), &labels, excluded)?;
+            let (added, value) = exclusion(adapter.plugin(), tap.logits.clone(), &labels, &errors)?;
             terms.push(("exclusion", value / settings.exclusion));
             loss = loss + added;
         }
@@ -136,17 +133,14 @@ impl Plugin for Attached {
             self.frozen = look.scans.iter().map(|scan| scan.features.clone()).collect();
         }
         let Some(plugin) = self.plugin.clone() else { return Ok(()) };
-        self.excluded = if look.believed.is_empty() {
-            0.0
-        } else {
+        if self.settings.exclusion > 0.0 {
             let classes = plugin.classes();
             let of = |(row, &given): (&[f32], &u32)| {
                 let unrelated = (0..classes).filter(|&class| plugin.is_unrelated(given as usize, class));
-                unrelated.map(|class| f64::from(row[class])).sum::<f64>()
+                unrelated.map(|class| row[class]).sum::<f32>().min(0.5)
             };
-            let mass: f64 = look.believed.chunks(classes).zip(look.given).map(of).sum();
-            (mass / look.given.len().max(1) as f64).min(MOST_EXCLUDED)
-        };
+            self.errors = look.believed.chunks(classes).zip(look.given).map(of).collect();
+        }
         if self.remembers(look) {
             let labels = to_index(look.given);
             let clean = (!look.clean.is_empty()).then_some(&look.clean[..]);
@@ -202,22 +196,24 @@ impl Plugin for Attached {
 
     fn state(&self) -> Result<PluginState> {
         let memories = self.adapters.iter().map(|adapter| adapter.memory().clone()).collect();
-        let saved = Saved { memories, notes: self.notes.clone(), excluded: self.excluded };
+        let saved = Saved { memories, notes: self.notes.clone() };
         let text = serde_json::to_string(&saved).map_err(damaged)?;
-        let mut floats = BTreeMap::from([("clean".to_owned(), self.clean.clone())]);
+        let kept = [("clean", &self.clean), ("errors", &self.errors)];
+        let mut floats: BTreeMap<_, _> = kept.map(|(name, values)| (name.to_owned(), values.clone())).into();
         let frozen = self.frozen.iter().enumerate();
         floats.extend(frozen.map(|(net, features)| (format!("frozen{net}"), features.clone())));
         Ok(PluginState { text, floats })
     }
 
     fn restore(&mut self, mut state: PluginState) -> Result<()> {
-        let Saved { memories, notes, excluded } = serde_json::from_str(&state.text).map_err(damaged)?;
+        let Saved { memories, notes } = serde_json::from_str(&state.text).map_err(damaged)?;
         for (net, memory) in memories.into_iter().enumerate() {
             let adapter = self.adapter(net).ok_or_else(|| damaged("a memory without a class tree"))?;
             *adapter.memory_mut() = memory;
         }
-        (self.notes, self.excluded) = (notes, excluded);
+        self.notes = notes;
         self.clean = state.floats.remove("clean").unwrap_or_default();
+        self.errors = state.floats.remove("errors").unwrap_or_default();
         self.frozen = (0..).map_while(|net| state.floats.remove(&format!("frozen{net}"))).collect();
         Ok(())
     }

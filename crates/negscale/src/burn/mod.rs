@@ -132,9 +132,9 @@ pub fn exclusion(
     plugin: &NegScale,
     logits: Tensor<2>,
     batch: &BatchLabels<f32>,
-    error: f64,
+    errors: &[f32],
 ) -> Result<(Tensor<1>, f64)> {
-    let (value, gradient) = plugin.exclusion(&read::<f32>(&logits)?, batch, error)?;
+    let (value, gradient) = plugin.exclusion(&read::<f32>(&logits)?, batch, errors)?;
     Ok((scalar_with_gradient(logits, value, gradient), value))
 }
 
