@@ -109,7 +109,12 @@ pub(super) const TOP: &[Row] = &[
         "network (`negscale methods`); auto: cnn-small up to 40 pixels, resnet-18 above, mlp for features",
     ),
     ("width", Number, "1.0", "factor on the channels of the network"),
-    ("hidden", Wholes, "[]", "sizes of the hidden layers of mlp; empty: one of 512"),
+    (
+        "hidden",
+        Wholes,
+        "[]",
+        "sizes of the hidden layers of mlp (empty: one of 512) and mlp-bottleneck (empty: 256, 128)",
+    ),
     (
         "precision",
         Text,
