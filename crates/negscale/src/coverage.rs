@@ -27,6 +27,8 @@ pub struct PairCoverage {
     pub snop: TermState,
     /// The Dissimilarity-Calibrated Similarity Adjustment, which needs related and unrelated ones.
     pub dcsa: TermState,
+    /// Whether guessed labels are weighed by the tree.
+    pub posterior: bool,
 }
 
 impl PairCoverage {
@@ -42,6 +44,7 @@ impl PairCoverage {
         Ok(Self {
             snop: term(settings.snop && settings.lambda * inside > 0.0, pairs.unrelated > 0),
             dcsa: term(settings.dcsa && settings.mu > 0.0, pairs.unrelated > 0 && pairs.related > 0),
+            posterior: settings.posterior,
             pairs,
         })
     }
@@ -70,6 +73,7 @@ impl PairCoverage {
     pub fn qualified_name(&self, plugin: &str) -> String {
         let less = match (self.snop, self.dcsa) {
             (TermState::Active, TermState::NoPairs) => "SNOP alone",
+            (TermState::Off, TermState::Off) if self.posterior => "posterior alone",
             (TermState::Off, TermState::Off) => "weight 0",
             _ if !self.is_active() => "no pairs",
             _ => return plugin.to_owned(),

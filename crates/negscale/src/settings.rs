@@ -100,6 +100,9 @@ pub struct Settings {
     pub targets: Targets,
     /// Whether the plug-in already acts while the host warms up.
     pub during_warm_up: bool,
+    /// Whether labels that a training method guesses are weighed by how often, among wrong labels, their relation to the given label
+    /// occurs. It adds nothing to the loss; what trains a method does it.
+    pub posterior: bool,
     /// Whether only what is above 0 in the features counts, as after a ReLU (then no two samples are less than orthogonal).
     pub rectify: bool,
     /// What is subtracted from the features first.
@@ -126,6 +129,7 @@ impl Default for Settings {
             delta_gradient: false,
             targets: Targets::Given,
             during_warm_up: false,
+            posterior: false,
             rectify: false,
             centre: Centre::None,
             centre_momentum: 0.9,
@@ -164,6 +168,7 @@ setters! {
     with_delta_gradient delta_gradient: bool;
     with_targets targets: Targets;
     with_during_warm_up during_warm_up: bool;
+    with_posterior posterior: bool;
     with_rectify rectify: bool;
     with_centre centre: Centre;
     with_centre_momentum centre_momentum: f64;
@@ -240,6 +245,7 @@ mod tests {
             delta_gradient: true,
             targets: Targets::Refurbished,
             during_warm_up: true,
+            posterior: true,
             rectify: true,
             centre: Centre::ClassBalanced,
             centre_momentum: 0.5,
@@ -260,6 +266,7 @@ mod tests {
             .with_delta_gradient(true)
             .with_targets(Targets::Refurbished)
             .with_during_warm_up(true)
+            .with_posterior(true)
             .with_rectify(true)
             .with_centre(Centre::ClassBalanced)
             .with_centre_momentum(0.5);

@@ -4,6 +4,7 @@ use super::{Added, Plugin};
 use crate::host::Tap;
 use crate::{Error, Result};
 use negscale::burn::{Adapter, Loss, confidence};
+use negscale::taxonomy::Thresholds;
 use negscale::{BatchLabels, ClassMeans, NegScale, PairCoverage, Settings, Targets, Taxonomy, TermState};
 
 /// The plug-in, at rest until it has a class tree.
@@ -51,6 +52,10 @@ impl Plugin for Attached {
 
     fn forget(&mut self) {
         self.adapters.clear();
+    }
+
+    fn weighs_guesses(&self) -> Option<Thresholds> {
+        self.settings.thresholds().ok().filter(|_| self.settings.posterior)
     }
 
     fn wants_beliefs(&self) -> bool {
