@@ -273,6 +273,7 @@ fn a_narrowed_network_says_what_a_pass_with_as_many_channels_says() {
     let image = Input::Image { channels: 3, height: 32, width: 32 };
     for (name, input) in [
         ("mlp", Input::Features(12)),
+        ("mlp-bottleneck", Input::Features(12)),
         ("cnn-small", image),
         ("resnet-20", image),
         ("preact-resnet-18", image),

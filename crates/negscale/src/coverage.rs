@@ -29,6 +29,8 @@ pub struct PairCoverage {
     pub dcsa: TermState,
     /// The anchor of class means and exclusion, which need unrelated classes.
     pub others: TermState,
+    /// Whether guessed labels are weighed by the tree.
+    pub posterior: bool,
 }
 
 impl PairCoverage {
@@ -45,6 +47,7 @@ impl PairCoverage {
             snop: term(settings.snop && settings.lambda * inside > 0.0, pairs.unrelated > 0),
             dcsa: term(settings.dcsa && settings.mu > 0.0, pairs.unrelated > 0 && pairs.related > 0),
             others: term(settings.anchor + settings.exclusion > 0.0, pairs.unrelated > 0),
+            posterior: settings.posterior,
             pairs,
         })
     }
@@ -74,6 +77,8 @@ impl PairCoverage {
         let less = match (self.snop, self.dcsa) {
             (TermState::Active, TermState::NoPairs) => "SNOP alone",
             (TermState::Off, TermState::Off) if self.others == TermState::Off => "weight 0",
+            (TermState::Off, TermState::Off) if self.posterior => "posterior alone",
+            (TermState::Off, TermState::Off) => "weight 0",
             _ if !self.is_active() => "no pairs",
             _ => return plugin.to_owned(),
         };

@@ -26,6 +26,11 @@ impl ClassRelations {
         Self { classes: tree.classes(), table }
     }
 
+    /// Relations of all pairs of classes, row by row.
+    pub(crate) fn table(&self) -> &[Relation] {
+        &self.table
+    }
+
     /// Relation of two classes.
     #[inline(always)]
     pub(crate) fn of(&self, a: usize, b: usize) -> Relation {

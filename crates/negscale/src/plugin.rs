@@ -68,12 +68,9 @@ impl NegScale {
         self.relations.classes
     }
 
-    /// Whether two classes are unrelated.
-    ///
-    /// # Panics
-    /// If one of them is no class of the tree.
-    pub fn is_unrelated(&self, a: usize, b: usize) -> bool {
-        self.relations.of(a, b) == Relation::Unrelated
+    /// Relations of all pairs of classes, C x C.
+    pub fn relations(&self) -> &[Relation] {
+        self.relations.table()
     }
 
     /// The unrelated and the related pairs $i < j$ that the loss of this batch is about, as lists: for looking at them. The

@@ -75,6 +75,9 @@ pub struct Settings {
     pub targets: Targets,
     /// Whether the plug-in already acts while the host warms up.
     pub during_warm_up: bool,
+    /// Whether labels that a training method guesses are weighed by how often, among wrong labels, their relation to the given label
+    /// occurs. It adds nothing to the loss; what trains a method does it.
+    pub posterior: bool,
     /// Whether only what is above 0 in the features counts, as after a ReLU (then no two samples are less than orthogonal).
     pub rectify: bool,
     /// What is subtracted from the features first.
@@ -112,6 +115,7 @@ impl Default for Settings {
             balance: 0.0,
             targets: Targets::Given,
             during_warm_up: false,
+            posterior: false,
             rectify: false,
             centre: Centre::None,
             centre_momentum: 0.9,
@@ -161,6 +165,7 @@ setters! {
     with_balance balance: f64;
     with_targets targets: Targets;
     with_during_warm_up during_warm_up: bool;
+    with_posterior posterior: bool;
     with_rectify rectify: bool;
     with_centre centre: Centre;
     with_centre_momentum centre_momentum: f64;
@@ -291,6 +296,7 @@ mod tests {
             balance: 0.3,
             targets: Targets::Refurbished,
             during_warm_up: true,
+            posterior: true,
             rectify: true,
             centre: Centre::ClassBalanced,
             centre_momentum: 0.5,
@@ -322,6 +328,7 @@ mod tests {
             .with_balance(0.3)
             .with_targets(Targets::Refurbished)
             .with_during_warm_up(true)
+            .with_posterior(true)
             .with_rectify(true)
             .with_centre(Centre::ClassBalanced)
             .with_centre_momentum(0.5);

@@ -147,7 +147,7 @@ fn measure_apart(case: &Case) -> Result<serde_json::Value> {
 fn measure(case: &Case) -> Result<serde_json::Value> {
     let Case { net, batch, mode, precision, dim, steps } = *case;
     let input = match net {
-        "mlp" => Input::Features(dim),
+        "mlp" | "mlp-bottleneck" => Input::Features(dim),
         "cnn-small" => Input::Image { channels: 1, height: 28, width: 28 },
         _ => Input::Image { channels: 3, height: 32, width: 32 },
     };

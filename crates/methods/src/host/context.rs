@@ -71,6 +71,9 @@ pub struct HostContext<'a> {
     pub truths: &'a [(u32, u32)],
     /// Whether a plug-in wants taps: otherwise an extra pass for a tap can be skipped.
     pub tapped: bool,
+    /// Weights of guesses, C x C, a row for each given label: how much likelier than by chance a wrong label hides each class. Nothing
+    /// unless a plug-in weighs guesses ([`Host::weighs_guesses`](super::Host::weighs_guesses)); there while batches are computed.
+    pub guess_weights: Option<&'a [f32]>,
     pub(crate) loader: &'a Loader,
     /// Samples that are not trained on, and their labels as given.
     pub(crate) held_out: Option<(&'a Loader, &'a [u32])>,

@@ -59,6 +59,11 @@ pub trait Host: Send {
         None
     }
 
+    /// Whether its guesses of labels heed the context's `guess_weights`.
+    fn weighs_guesses(&self) -> bool {
+        false
+    }
+
     /// Whether it reads the ledger's predictions when it plans: then they are made after every epoch, whatever `scan_every` says.
     fn reads_predictions(&self) -> bool {
         false

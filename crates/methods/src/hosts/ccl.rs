@@ -130,5 +130,9 @@ impl Host for Ccl {
         Ok(objective.with_term("across models", &across_models).with_tap(tap))
     }
 
+    fn weighs_guesses(&self) -> bool {
+        true
+    }
+
     keeps!(base.peers);
 }

@@ -137,5 +137,9 @@ impl Host for DivideMix {
         (self.settings.tap == Tapped::Mixed).then_some("tap = \"unmixed\"")
     }
 
+    fn weighs_guesses(&self) -> bool {
+        true
+    }
+
     keeps!(divided.peers);
 }

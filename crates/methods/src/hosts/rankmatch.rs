@@ -110,5 +110,9 @@ impl Host for RankMatch {
         Ok(objective.with_term("rank", &rank).with_tap(tap))
     }
 
+    fn weighs_guesses(&self) -> bool {
+        true
+    }
+
     keeps!(divided.peers);
 }

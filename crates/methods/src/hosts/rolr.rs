@@ -60,6 +60,10 @@ impl Host for RoLR {
         Ok(objective.with_tap(Tap::new(out, batch).believing(believed)))
     }
 
+    fn weighs_guesses(&self) -> bool {
+        true
+    }
+
     fn state(&self) -> HostState {
         self.0.peers.state()
     }

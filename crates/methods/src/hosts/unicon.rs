@@ -138,5 +138,9 @@ impl Host for Unicon {
         Ok(tap(objective, kept, batch, given, taught.believed))
     }
 
+    fn weighs_guesses(&self) -> bool {
+        true
+    }
+
     keeps!(shared.divided.peers);
 }

@@ -11,6 +11,7 @@ pub mod loss;
 pub mod mix;
 pub mod nested;
 pub mod otsu;
+pub mod posterior;
 pub mod purify;
 pub mod rank;
 pub mod rows;

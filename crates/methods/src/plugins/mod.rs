@@ -3,6 +3,7 @@
 //! The trainer hands a plug-in the taps of every batch and adds what it answers. `none` answers nothing, so that a run with it is
 //! the host's own, bit for bit.
 
+mod exclusion;
 mod negscale;
 mod notes;
 mod tree;
@@ -11,7 +12,7 @@ pub use tree::Tree;
 
 use crate::host::{Beliefs, Card, Host, Tap};
 use crate::{Error, Result, settings};
-use ::negscale::taxonomy::LEARNT_MAX_DISTANCE;
+use ::negscale::taxonomy::{LEARNT_MAX_DISTANCE, Thresholds};
 use ::negscale::{PairCoverage, Settings, Taxonomy};
 use burn::tensor::Tensor;
 use negscale_nets::Scan;
@@ -47,6 +48,9 @@ pub trait Plugin: Send {
 
     /// The networks were reset: forget what is known of their features.
     fn forget(&mut self);
+
+    /// The thresholds by which the host's guesses are weighed by the class tree, if they are.
+    fn weighs_guesses(&self) -> Option<Thresholds>;
 
     /// Whether it must be told the labels that the host believes.
     fn wants_beliefs(&self) -> bool;
@@ -192,12 +196,19 @@ impl PluginCard {
     }
 }
 
-/// What a plug-in wants to know that the taps of a host, as it is set, do not say; nothing if they fit.
-pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<String> {
+/// The key of a plug-in that a host, as it is set, cannot serve, and what to do; nothing if they fit.
+pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<(&'static str, String)> {
+    let id = card.id;
+    if plugin.weighs_guesses().is_some() && !host.weighs_guesses() {
+        let problem = format!(
+            "posterior = true weighs labels that the method guesses, but `{id}` guesses none that could be weighed; choose \
+             another `host`, such as rolr or dividemix, or set negscale.posterior = false"
+        );
+        return Some(("negscale.posterior", problem));
+    }
     if !plugin.wants_beliefs() {
         return None;
     }
-    let id = card.id;
     let (but, instead) = match (card.beliefs, host.taps_without_beliefs()) {
         (Beliefs::Own, None) => return None,
         (Beliefs::Own, Some(instead)) => {
@@ -205,8 +216,9 @@ pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<Strin
         }
         (Beliefs::Predictions, _) => ("takes every label as given", "choose another `host`".to_owned()),
     };
-    Some(format!(
+    let problem = format!(
         "targets = \"refurbished\" needs labels corrected by the method, but `{id}` {but}; {instead}, or set \
          negscale.targets = \"given\""
-    ))
+    );
+    Some(("negscale.targets", problem))
 }

@@ -1,10 +1,12 @@
 //! NegScale at the taps of a host.
 
+use super::exclusion::{Exclusion, UNRELATED};
 use super::notes::Notes;
 use super::{Added, Look, Plugin, PluginState, Wants};
 use crate::host::Tap;
 use crate::{Error, Result};
 use negscale::burn::{Adapter, Loss, confidence, exclusion};
+use negscale::taxonomy::Thresholds;
 use negscale::{
     BatchLabels, ClassAnchor, Confidence, DeltaFeatures, Memory, NegScale, PairCoverage, Settings, Targets,
     Taxonomy, TermState,
@@ -26,8 +28,8 @@ pub(super) struct Attached {
     clean: Vec<f32>,
     frozen: Vec<Vec<f32>>,
     notes: Notes,
-    /// Probability, at most a half, that each label is wrong by an unrelated class, where that is wanted and known.
-    errors: Vec<f32>,
+    /// What exclusion goes by, once something is known of the labels.
+    exclusion: Option<Exclusion>,
 }
 
 /// What is saved as text.
@@ -35,6 +37,7 @@ pub(super) struct Attached {
 struct Saved {
     memories: Vec<Memory>,
     notes: Notes,
+    exclusion: Option<Exclusion>,
 }
 
 impl Attached {
@@ -47,7 +50,7 @@ impl Attached {
             clean: Vec::new(),
             frozen: Vec::new(),
             notes: Notes::default(),
-            errors: Vec::new(),
+            exclusion: None,
         }
     }
 
@@ -92,8 +95,8 @@ impl Plugin for Attached {
         let dim = tap.features.dims()[1];
         let frozen = self.frozen.get(net).map(|all| rows(all, dim, &tap.samples));
         labels.frozen = frozen.as_deref();
-        let errors =
-            if self.errors.is_empty() { vec![0.0; given.len()] } else { rows(&self.errors, 1, &tap.samples) };
+        let excluded = self.exclusion.as_ref().filter(|exclusion| exclusion.strength > 0.0);
+        let excluded = excluded.map(|of| (of.strength, rows(&of.errors, 1, &tap.samples)));
         let Some(adapter) = self.adapter(net) else { return Ok(None) };
         let Loss { mut loss, terms: found, .. } = adapter.loss(tap.features.clone(), &labels)?;
         let mut terms =
@@ -102,10 +105,10 @@ impl Plugin for Attached {
         if settings.anchor > 0.0 {
             terms.push(("anchor", found.anchor));
         }
-        if settings.exclusion > 0.0 {
+        if let Some((strength, errors)) = excluded {
             let (added, value) = exclusion(adapter.plugin(), tap.logits.clone(), &labels, &errors)?;
             terms.push(("exclusion", value / settings.exclusion));
-            loss = loss + added;
+            loss = loss + added * strength;
         }
         let is_off = [found.snop_state, found.dcsa_state].iter().all(|state| *state == TermState::Off);
         if is_off && settings.anchor == 0.0 && settings.exclusion == 0.0 {
@@ -133,13 +136,10 @@ impl Plugin for Attached {
             self.frozen = look.scans.iter().map(|scan| scan.features.clone()).collect();
         }
         let Some(plugin) = self.plugin.clone() else { return Ok(()) };
-        if self.settings.exclusion > 0.0 {
-            let classes = plugin.classes();
-            let of = |(row, &given): (&[f32], &u32)| {
-                let unrelated = (0..classes).filter(|&class| plugin.is_unrelated(given as usize, class));
-                unrelated.map(|class| row[class]).sum::<f32>().min(0.5)
-            };
-            self.errors = look.believed.chunks(classes).zip(look.given).map(of).collect();
+        if self.settings.exclusion > 0.0 && !look.believed.is_empty() {
+            let exclusion = Exclusion::of(plugin.relations(), look);
+            self.notes.note(UNRELATED, exclusion.unrelated);
+            self.exclusion = Some(exclusion);
         }
         if self.remembers(look) {
             let labels = to_index(look.given);
@@ -171,6 +171,10 @@ impl Plugin for Attached {
         self.frozen.clear();
     }
 
+    fn weighs_guesses(&self) -> Option<Thresholds> {
+        self.settings.thresholds().ok().filter(|_| self.settings.posterior)
+    }
+
     fn wants_beliefs(&self) -> bool {
         self.settings.targets == Targets::Refurbished
     }
@@ -196,24 +200,23 @@ impl Plugin for Attached {
 
     fn state(&self) -> Result<PluginState> {
         let memories = self.adapters.iter().map(|adapter| adapter.memory().clone()).collect();
-        let saved = Saved { memories, notes: self.notes.clone() };
+        let (notes, exclusion) = (self.notes.clone(), self.exclusion.clone());
+        let saved = Saved { memories, notes, exclusion };
         let text = serde_json::to_string(&saved).map_err(damaged)?;
-        let kept = [("clean", &self.clean), ("errors", &self.errors)];
-        let mut floats: BTreeMap<_, _> = kept.map(|(name, values)| (name.to_owned(), values.clone())).into();
+        let mut floats = BTreeMap::from([("clean".to_owned(), self.clean.clone())]);
         let frozen = self.frozen.iter().enumerate();
         floats.extend(frozen.map(|(net, features)| (format!("frozen{net}"), features.clone())));
         Ok(PluginState { text, floats })
     }
 
     fn restore(&mut self, mut state: PluginState) -> Result<()> {
-        let Saved { memories, notes } = serde_json::from_str(&state.text).map_err(damaged)?;
+        let Saved { memories, notes, exclusion } = serde_json::from_str(&state.text).map_err(damaged)?;
         for (net, memory) in memories.into_iter().enumerate() {
             let adapter = self.adapter(net).ok_or_else(|| damaged("a memory without a class tree"))?;
             *adapter.memory_mut() = memory;
         }
-        self.notes = notes;
+        (self.notes, self.exclusion) = (notes, exclusion);
         self.clean = state.floats.remove("clean").unwrap_or_default();
-        self.errors = state.floats.remove("errors").unwrap_or_default();
         self.frozen = (0..).map_while(|net| state.floats.remove(&format!("frozen{net}"))).collect();
         Ok(())
     }

@@ -30,6 +30,11 @@ impl Notes {
         self.waiting.insert(net, [scale * global, scale * local, scale * dcsa, inactive]);
     }
 
+    /// A number to note with the epoch.
+    pub fn note(&mut self, name: &str, value: f64) {
+        self.sums.insert(name.to_owned(), (value, 1));
+    }
+
     /// Length of the host's gradient for the same batch. Units can be inactive only if the classifier sees them after a ReLU.
     pub fn heard(&mut self, net: usize, length: f64, is_rectified: bool) {
         let Some(measured) = self.waiting.remove(&net).filter(|_| length > 0.0) else { return };

@@ -26,11 +26,12 @@ impl Trainer {
     }
 
     /// Whether the training set is scanned after this epoch: the ledger and the curves of the report want it, a plug-in that waits for its
-    /// class tree, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
+    /// class tree or weighs guesses, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
     fn is_scan_due(&self, wants_tree: bool) -> bool {
         let done = self.position.epoch + 1;
         let is_turn = done.is_multiple_of(self.settings.scan_every) || done == self.settings.epochs;
-        is_turn || wants_tree || self.settings.similarity || self.host.reads_predictions()
+        let wants_predictions = self.host.reads_predictions() || self.guess_thresholds().is_some();
+        is_turn || wants_tree || wants_predictions || self.settings.similarity
     }
 
     /// Evaluates all sets. Nothing changes before every scan is there, so that an interrupted evaluation can be repeated.

@@ -16,6 +16,7 @@ macro_rules! context {
             epoch: Epoch { number: $trainer.position.epoch, of: $trainer.settings.epochs },
             networks: &$trainer.networks,
             tapped: $trainer.plugin.is_some(),
+            guess_weights: $trainer.guess_weights.as_deref(),
             loader: &$trainer.train.loader,
             held_out: $trainer.held_out.as_ref().map(|held| (&held.loader, held.given.as_slice())),
             ledger: &mut $trainer.train.ledger,
@@ -31,6 +32,7 @@ macro_rules! context {
 mod checkpoint;
 mod evaluation;
 mod phase;
+mod relations;
 mod settings;
 mod similarity;
 mod stage;
@@ -121,6 +123,8 @@ pub struct Trainer {
     host: Box<dyn Host>,
     plugin: Option<Box<dyn Plugin>>,
     tree: Tree,
+    /// Weights of the host's guesses in this epoch.
+    guess_weights: Option<Vec<f32>>,
     networks: Networks,
     train: Shown,
     /// Samples of `train` whose true labels the method is given, with these.
@@ -166,7 +170,8 @@ impl Trainer {
         let host = (card.build)(&settings.host_settings, &facts)?;
         let mut plugin = plugins::card(&settings.plugin)?.build(&settings.plugin_settings)?;
         plugins::card(&settings.plugin)?.pair_coverage(&settings.plugin_settings, &tree)?;
-        if let Some(problem) = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host)) {
+        let misfit = plugin.as_deref().and_then(|plugin| plugins::misfit(plugin, card, &*host));
+        if let Some((_, problem)) = misfit {
             return Err(Error::Settings { place: format!("of plug-in `{}`", settings.plugin), problem });
         }
         if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
@@ -187,6 +192,7 @@ impl Trainer {
             host,
             plugin,
             tree,
+            guess_weights: None,
             networks,
             train,
             truths,
@@ -267,6 +273,7 @@ impl Trainer {
             }
         }
         let Some(mut plan) = self.position.plan.clone() else { unreachable!("the epoch has just begun") };
+        self.guess_weights = self.weights_by(&plan);
         let mut over = true;
         while over && self.position.phase < plan.phases.len() {
             over = match self.replan(&mut plan).and_then(|()| self.phase(&plan, &mut watch)) {
@@ -289,8 +296,10 @@ impl Trainer {
     }
 
     fn plan(&mut self) -> Result<Plan> {
-        let plan = self.host.plan(&mut context!(self))?;
+        self.guess_weights = None;
+        let mut plan = self.host.plan(&mut context!(self))?;
         self.check(&plan)?;
+        self.note_relations(&mut plan);
         Ok(plan)
     }
 

@@ -24,7 +24,7 @@ pub struct TrainSettings {
     pub net: String,
     /// Factor on its channel counts.
     pub width: f64,
-    /// Hidden layers of `mlp`; empty for one of 512.
+    /// Hidden layers of `mlp` and `mlp-bottleneck`; empty for their usual ones.
     pub hidden: Vec<usize>,
     /// How products are taken, in training and evaluation.
     pub precision: Precision,

@@ -26,8 +26,7 @@ impl Network {
         let mut found = Classifier {
             weight: Vec::new(),
             bias: vec![0.0; self.spec().classes],
-            // The only network whose features come before their ReLU.
-            rectifies: self.spec().name == "mlp",
+            rectifies: self.rectifies(),
         };
         for (entry, values) in self.read()?.into_iter().filter(|(entry, _)| is_classifier(entry)) {
             match entry.kind {

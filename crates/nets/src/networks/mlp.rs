@@ -1,8 +1,12 @@
-//! `mlp`: dense layers with ReLU, for embeddings (512-512-10 in the usual form). Images are flattened.
+//! `mlp` and `mlp-bottleneck`: dense layers with ReLU, for embeddings. Images are flattened.
 //!
-//! Features: the last hidden layer before its ReLU (512), so that they can be negative: after it no two samples could be less than
+//! `mlp`, 512-512-10 in the usual form. Features: the last hidden layer before its ReLU (512), so that they can be negative: after it no two samples could be less than
 //! orthogonal, and pushing them apart would empty the layer. The classifier begins with that ReLU. Keys `hidden.0`, ..., `fc`. 512-512-10: 267,786 parameters and
 //! 267,264 multiply-adds. First weights: PyTorch's.
+//!
+//! `mlp-bottleneck`, 512-256-128-10 in the usual form. Its last hidden layer is linear: features (128) are what the classifier reads, and a
+//! loss on them moves every unit, not only those that the classifier's ReLU lets through. 512-256-128-10: 165,514 parameters and
+//! 165,120 multiply-adds.
 
 use super::initial::Site;
 use super::layers::Dense;
@@ -16,22 +20,30 @@ use negscale_kernels::Activation;
 pub struct Mlp {
     hidden: Vec<Dense>,
     fc: Dense,
+    /// Whether the classifier begins with a ReLU.
+    rectifies: bool,
 }
 
 impl Mlp {
-    pub(super) fn new(spec: &NetSpec, site: &Site) -> Self {
+    /// `usual`: sizes of the hidden layers where the spec has none.
+    pub(super) fn new(spec: &NetSpec, site: &Site, usual: &[usize], rectifies: bool) -> Self {
         let mut size = match spec.input {
             Input::Image { channels, height, width } => channels * height * width,
             Input::Features(size) => size,
         };
-        let sizes: &[usize] = if spec.hidden.is_empty() { &[512] } else { &spec.hidden };
+        let sizes: &[usize] = if spec.hidden.is_empty() { usual } else { &spec.hidden };
         let mut hidden = Vec::with_capacity(sizes.len());
         for (index, &published) in sizes.iter().enumerate() {
             let outputs = spec.channels(published);
             hidden.push(Dense::new(&site.at("hidden").at(index), [size, outputs], true));
             size = outputs;
         }
-        Self { hidden, fc: Dense::new(&site.at("fc"), [size, spec.classes], spec.classifier_bias) }
+        Self { hidden, fc: Dense::new(&site.at("fc"), [size, spec.classes], spec.classifier_bias), rectifies }
+    }
+
+    /// Whether the classifier begins with a ReLU.
+    pub(super) fn rectifies(&self) -> bool {
+        self.rectifies
     }
 
     pub(super) fn features<R: Run>(&self, run: &mut R, x: R::Row) -> R::Row {
@@ -41,7 +53,7 @@ impl Mlp {
     }
 
     pub(super) fn classify<R: Run>(&self, run: &mut R, features: R::Row) -> R::Row {
-        let activated = run.relu(features);
-        run.dense(&self.fc, activated, Activation::None)
+        let read = if self.rectifies { run.relu(features) } else { features };
+        run.dense(&self.fc, read, Activation::None)
     }
 }

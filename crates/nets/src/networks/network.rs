@@ -61,7 +61,8 @@ impl Body {
             "inception-resnet-v2" => Self::Inception(inception::InceptionResNetV2::new(spec, site)?),
             "cnn-9" => Self::Cnn9(cnn_9::Cnn9::new(spec, site)?),
             "cnn-7" => Self::Cnn7(cnn_7::Cnn7::new(spec, site)?),
-            "mlp" => Self::Mlp(mlp::Mlp::new(spec, site)),
+            "mlp" => Self::Mlp(mlp::Mlp::new(spec, site, &[512], true)),
+            "mlp-bottleneck" => Self::Mlp(mlp::Mlp::new(spec, site, &[256, 128], false)),
             other => return Err(Error::UnknownNet { name: other.into(), nearest: Vec::new() }),
         })
     }
@@ -107,7 +108,7 @@ impl Body {
             }
             (Self::Mlp(net), Input::Features(size)) => net.features(&mut shapes, size),
             (_, Input::Features(_)) => {
-                return Err(spec.misfit("it works on images; for feature vectors use `mlp`".into()));
+                return Err(spec.misfit(NO_ROWS.into()));
             }
         };
         self.classify(&mut shapes, features);
@@ -221,6 +222,11 @@ impl Network {
     /// Whether samples of a batch change each other's features in training, as they do under batch norm.
     pub fn mixes_samples(&self) -> bool {
         !matches!(self.body, Body::Mlp(_))
+    }
+
+    /// Whether the classifier begins with a ReLU: features are then what comes before it.
+    pub fn rectifies(&self) -> bool {
+        matches!(&self.body, Body::Mlp(net) if net.rectifies())
     }
 
     /// Features and logits of a batch. Images may be of another size than the network was built for, if they fit.

@@ -68,7 +68,7 @@ pub struct NetSpec {
     /// Share of values dropped, for `vgg-19-bn` (else 0.5), `cnn-9` (0.25) and `inception-resnet-v2` (0).
     #[serde(default)]
     pub dropout: Option<f64>,
-    /// Sizes of the hidden layers of `mlp`; empty stands for one of 512.
+    /// Sizes of the hidden layers of `mlp` (empty: one of 512) and `mlp-bottleneck` (empty: 256 and a linear one of 128).
     #[serde(default)]
     pub hidden: Vec<usize>,
     /// Whether the classifier has a bias.
@@ -195,6 +195,7 @@ macro_rules! cards {
 /// All networks.
 pub const CARDS: &[NetCard] = cards![
     "mlp", "multi-layer perceptron", "-", "feature vectors or images", 512, Torch;
+    "mlp-bottleneck", "multi-layer perceptron whose last hidden layer is linear, 256-128", "-", "feature vectors or images", 128, Torch;
     "cnn-small", "four convolutions, 16-32-64-64", "-", "images from 4 x 4, made for 28 x 28", 64, HeIn;
     "resnet-20", "CIFAR ResNet, 16-32-64", "He et al. 2016", "images from 1 pixel, made for 32 x 32", 64, HeIn;
     "preact-resnet-10", "small variant for few cores: one block per stage, stem of stride 2", "-",

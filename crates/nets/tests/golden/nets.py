@@ -182,8 +182,9 @@ class Cnn7(nn.Module):
 
 
 class Mlp(nn.Module):
-    def __init__(self, sizes=(512, 512), classes=10):
+    def __init__(self, sizes=(512, 512), classes=10, rectifies=True):
         super().__init__()
+        self.rectifies = rectifies
         self.hidden = nn.ModuleList(nn.Linear(i, o) for i, o in zip(sizes, sizes[1:]))
         self.fc = nn.Linear(sizes[-1], classes)
 
@@ -191,7 +192,7 @@ class Mlp(nn.Module):
         for layer in self.hidden[:-1]:
             x = F.relu(layer(x))
         f = self.hidden[-1](x)
-        return f, self.fc(F.relu(f))
+        return f, self.fc(F.relu(f) if self.rectifies else f)
 
 
 class Torchvision(nn.Module):
@@ -298,6 +299,7 @@ def main():
         print(name, forward[-1]["parameters"], forward[-1]["features_norm"], forward[-1]["logits"][:3])
 
     add("mlp", Mlp(), (3, 512))
+    add("mlp-bottleneck", Mlp((512, 256, 128), rectifies=False), (3, 512))
     add("cnn-small", CnnSmall(), (2, 1, 28, 28))
     add("cnn-small", CnnSmall(3), (1, 3, 33, 30))
     add("resnet-20", resnet20(), (2, 3, 32, 32))

@@ -109,7 +109,12 @@ pub(super) const TOP: &[Row] = &[
         "network (`negscale methods`); auto: cnn-small up to 40 pixels, resnet-18 above, mlp for features",
     ),
     ("width", Number, "1.0", "factor on the channels of the network"),
-    ("hidden", Wholes, "[]", "sizes of the hidden layers of mlp; empty: one of 512"),
+    (
+        "hidden",
+        Wholes,
+        "[]",
+        "sizes of the hidden layers of mlp (empty: one of 512) and mlp-bottleneck (empty: 256, 128)",
+    ),
     (
         "precision",
         Text,
@@ -213,6 +218,10 @@ pub(super) const NEGSCALE: &[(&str, &str)] = &[
         "labels that define the pairs: given, or refurbished (as the method corrects them; during warm-up, as given)",
     ),
     ("during_warm_up", "whether the plug-in also acts during the host's warm-up"),
+    (
+        "posterior",
+        "whether labels that the method guesses are weighed by how often wrong labels stand in that relation to the label given",
+    ),
     ("rectify", "whether features are rectified first (ReLU)"),
     ("centre", "what is subtracted from features first: none, or class-balanced for features after a ReLU"),
     ("centre_momentum", "share of the old value in the running class means"),

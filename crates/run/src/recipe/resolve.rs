@@ -216,9 +216,9 @@ impl Layers {
             match (card.build)(&self.over(card.id, (card.settings)()), &facts) {
                 Ok(host) if is_used => {
                     let plugin = plugins::card(&train.plugin)?.build(&train.plugin_settings)?;
-                    let problem = plugin.and_then(|plugin| plugins::misfit(&*plugin, card, &*host));
-                    if let Some(problem) = problem {
-                        return Err(wrong(self.place("negscale.targets"), problem));
+                    let misfit = plugin.and_then(|plugin| plugins::misfit(&*plugin, card, &*host));
+                    if let Some((key, problem)) = misfit {
+                        return Err(wrong(self.place(key), problem));
                     }
                 }
                 Ok(_) => {}

@@ -6,6 +6,7 @@
 use super::peer_selection::{self, Peers};
 use crate::hosts::prelude::*;
 use crate::kit::loss::{prior_penalty, soft_cross_entropy};
+use crate::kit::posterior::weigh_guesses;
 use crate::kit::target::{co_guess, refine, sharpen};
 use burn::tensor::Tensor;
 
@@ -105,6 +106,7 @@ impl Refurbishing {
         said: [Tensor<2>; 2],
     ) -> Result<Refurbished> {
         let guess = sharpen(co_guess(&said), 1.0 / self.settings.exponent);
+        let guess = weigh_guesses(guess, &batch.given, context.guess_weights);
         let clean = self.peers.clean_probabilities(1 - batch.net(), &batch.samples);
         let target = refine(&clean, &batch.given, guess.clone());
         let rows = values(target.clone())?;

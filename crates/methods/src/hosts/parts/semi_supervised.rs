@@ -14,6 +14,7 @@ use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::loss::ramp;
 use crate::kit::mix::Mix;
+use crate::kit::posterior::weigh_guesses;
 use crate::kit::semi::{Cost, Division, divide};
 use crate::kit::target::{co_guess, refine, sharpen};
 use burn::tensor::Tensor;
@@ -161,16 +162,18 @@ impl Divided {
     /// Targets of a batch, also entered into the ledger. `own` are the network's logits for each part and each view asked; the
     /// peer is asked for the same views.
     pub fn teach(&self, batch: &Batch, context: &mut HostContext, own: &[Vec<Tensor<2>>]) -> Result<Taught> {
-        let peer = 1 - batch.net();
+        let (peer, weights) = (1 - batch.net(), context.guess_weights);
         let mut taught = Taught::default();
         for (number, (part, own)) in batch.parts().into_iter().zip(own).enumerate() {
+            let weigh = |guess| weigh_guesses(guess, &part.given, weights);
             let target = if number == 0 {
-                refine(&self.peers.clean_probabilities(peer, &part.samples), &part.given, co_guess(own))
+                let clean = self.peers.clean_probabilities(peer, &part.samples);
+                refine(&clean, &part.given, weigh(co_guess(own)))
             } else {
                 let asked = Samples::join(part.views[..own.len()].to_vec());
                 let logits = context.networks.watch(peer, &asked)?.logits;
                 let said = logits.split_with_sizes(vec![part.len(); own.len()], 0);
-                co_guess(&own.iter().cloned().chain(said).collect::<Vec<_>>())
+                weigh(co_guess(&own.iter().cloned().chain(said).collect::<Vec<_>>()))
             };
             self.believe(part, target, context, &mut taught)?;
         }
