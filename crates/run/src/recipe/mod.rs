@@ -38,6 +38,7 @@ mod value;
 mod written;
 
 pub use data::DataSettings;
+pub(crate) use data::permuted;
 pub use keys::{Key, TableDoc, find, keys, tables};
 pub use layers::Layers;
 pub use matrix::{MatrixCell, expand};
