@@ -297,14 +297,20 @@ mod tests {
     #[test]
     fn what_has_no_spread_is_certain_and_one_value_has_no_test() {
         let of = |values: &[f64]| values.iter().copied().collect::<Sample>().p_value();
-        assert_eq!((of(&[]), of(&[1.0]), of(&[0.5, 0.5]), of(&[0.0, 0.0])), (None, None, Some(0.0), Some(1.0)));
+        assert_eq!(
+            (of(&[]), of(&[1.0]), of(&[0.5, 0.5]), of(&[0.0, 0.0])),
+            (None, None, Some(0.0), Some(1.0))
+        );
     }
 
     #[test]
     fn holm_corrects_as_by_hand() {
         let near = |found: Vec<f64>, wanted: &[f64]| {
             assert_eq!(found.len(), wanted.len());
-            assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}, not {wanted:?}");
+            assert!(
+                found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12),
+                "{found:?}, not {wanted:?}"
+            );
         };
         // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm") is 0.03, 0.06, 0.06, 0.02.
         near(holm(&[0.01, 0.04, 0.03, 0.005]), &[0.03, 0.06, 0.06, 0.02]);

@@ -13,7 +13,9 @@ use std::path::Path;
 /// `permuted:SEED:TREE` is any of these with its classes permuted.
 pub fn load_tree(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
     match recipe::permuted(name)? {
-        Some((_, "auto")) => bail!("which tree? Without data, write permuted:SEED:TREE, such as permuted:3:cifar10"),
+        Some((_, "auto")) => {
+            bail!("which tree? Without data, write permuted:SEED:TREE, such as permuted:3:cifar10")
+        }
         Some((seed, tree)) => return Ok(load_tree(tree, synsets)?.permuted(seed)?),
         None => {}
     }

@@ -27,7 +27,8 @@ impl Taxonomy {
             (0..classes).any(row)
         };
         let Some(order) = (0..DRAWS).map(|draw| permutation(classes, seed, draw)).find(changes) else {
-            let problem = "its classes cannot be permuted: every permutation leaves all distances as they are";
+            let problem =
+                "its classes cannot be permuted: every permutation leaves all distances as they are";
             return Err(Error::Tree {
                 tree: self.name.clone(),
                 line: None,

@@ -25,7 +25,11 @@ fn a_permutation_keeps_shape_counts_and_classes_and_changes_who_is_where() {
             for t in [thresholds(3, 5), thresholds(1, 7), thresholds(4, 6)] {
                 assert_eq!(counts(&other, t), counts(&tree, t), "{name} {seed}");
             }
-            assert_eq!(Taxonomy::from_tsv(other.name(), &other.to_tsv()).unwrap(), other, "a tree by its table");
+            assert_eq!(
+                Taxonomy::from_tsv(other.name(), &other.to_tsv()).unwrap(),
+                other,
+                "a tree by its table"
+            );
         }
     }
 }
@@ -67,7 +71,8 @@ fn a_tree_that_no_permutation_changes_is_refused() {
 #[test]
 fn a_learnt_tree_is_permuted_once_it_is_grown() {
     let names = ["a", "b", "c", "d", "e", "f"];
-    let means: Vec<f64> = (0..6).flat_map(|c| [f64::from(c / 2), f64::from(c % 2) * 0.1, f64::from(c * c)]).collect();
+    let means: Vec<f64> =
+        (0..6).flat_map(|c| [f64::from(c / 2), f64::from(c % 2) * 0.1, f64::from(c * c)]).collect();
     let tree = Taxonomy::learnt(&names, &means, &LearntSettings::default()).unwrap();
     let other = Taxonomy::learnt(&names, &means, &LearntSettings::default().with_permuted(Some(5))).unwrap();
     assert_eq!(other, tree.permuted(5).unwrap());

@@ -78,7 +78,9 @@ pub(crate) fn permuted(tree: &str) -> Result<Option<(u64, &str)>> {
         Ok(seed) if !name.is_empty() => Ok(Some((seed, name))),
         _ => Err(Error::Settings {
             place: "tree".into(),
-            problem: format!("`{tree}`: write permuted:SEED or permuted:SEED:TREE, such as permuted:3:cifar10; SEED is a whole number"),
+            problem: format!(
+                "`{tree}`: write permuted:SEED or permuted:SEED:TREE, such as permuted:3:cifar10; SEED is a whole number"
+            ),
         }),
     }
 }
@@ -103,7 +105,9 @@ fn tree_named(name: &str, classes: &[String]) -> Result<Tree> {
 
 fn read_tree(path: &Path) -> Result<Taxonomy> {
     if !path.exists() {
-        let known = ["auto", "flat", "learnt", "unrelated"].into_iter().chain(Taxonomy::builtin_names().iter().copied());
+        let known = ["auto", "flat", "learnt", "unrelated"]
+            .into_iter()
+            .chain(Taxonomy::builtin_names().iter().copied());
         return Err(Error::unknown("class tree or file", &path.to_string_lossy(), known));
     }
     let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.into(), source })?;
