@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 /// Show a class tree: which classes are related, which are not.
 ///
-/// TREE is a built-in name, a .tsv table (node, parent, depth, class_index), or indented text.
+/// TREE is a built-in name, a .tsv table (node, parent, depth, class_index), or indented text; permuted:SEED:TREE is that tree
+/// with its classes permuted.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Built-in name or file [default: list the built-in trees].

@@ -86,6 +86,8 @@ fn a_plug_in_that_a_tree_of_two_levels_leaves_nothing_to_do_is_refused_before_an
     assert!(!trial.here.join("run").exists(), "no folder of a run that cannot be");
     let flat = fail(&mut trial.train("run", &["tree=flat"]));
     assert!(flat.contains("eta_max below 4"), "{flat}");
+    let unrelated = said(&succeed(&mut trial.train("unrelated", &["tree=unrelated"])));
+    assert!(unrelated.contains("plug-in: 0 of 6 class pairs related, 6 unrelated"), "{unrelated}");
     let learnt = fail(&mut trial.train("run", &["tree=learnt", "negscale.eta_max=6"]));
     assert!(learnt.contains("eta_max below 6"), "{learnt}");
     succeed(&mut trial.train("alone", &[&tree, "plugin=none"]));

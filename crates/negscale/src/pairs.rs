@@ -248,7 +248,7 @@ fn pair_number(n: usize) -> (usize, usize) {
 }
 
 /// A number that depends on the three counters alone (SplitMix64's finaliser over their mix).
-fn uniform(seed: u64, step: u64, draw: u64) -> u64 {
+pub(crate) fn uniform(seed: u64, step: u64, draw: u64) -> u64 {
     let mut x = 0u64;
     for word in [seed, step, draw] {
         x = x.wrapping_add(word).wrapping_add(0x9E37_79B9_7F4A_7C15);

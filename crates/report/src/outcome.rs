@@ -44,8 +44,8 @@ pub struct Outcome {
     pub noise_achieved: Option<f64>,
     /// How that noise is defined, in words.
     pub noise_convention: Option<String>,
-    /// Every number of `results.json` by its name, and what else the last epoch measured (such as `similarity related`); what was not
-    /// measured is not there.
+    /// Every number of `results.json` by its name, what else the last epoch measured (such as `similarity related`), and
+    /// `validation_last10`, the mean accuracy on held-out samples; what was not measured is not there.
     pub figures: BTreeMap<String, f64>,
     /// The same of the baseline that was trained beside it, if one was.
     pub baseline: BTreeMap<String, f64>,
@@ -105,7 +105,9 @@ impl Outcome {
         let figures = numbers(&json).filter(|figures| !figures.is_empty());
         let mut figures = figures.ok_or_else(|| damaged(&results, "it holds no figures"))?;
         // What only some runs measure stands with their epochs.
-        if let Some(last) = metrics(folder)?.pop() {
+        let mut records = metrics(folder)?;
+        figures.extend(validation_last_10(&records).map(|mean| ("validation_last10".to_owned(), mean)));
+        if let Some(last) = records.pop() {
             for (name, value) in last.more {
                 figures.entry(name).or_insert(value);
             }
@@ -247,6 +249,13 @@ fn metrics(folder: &Path) -> Result<Vec<EpochRecord>> {
     }
 }
 
+/// Accuracy on held-out samples against their labels as given, mean over the last ten epochs.
+fn validation_last_10(records: &[EpochRecord]) -> Option<f64> {
+    let last = &records[records.len().saturating_sub(10)..];
+    let sum = last.iter().try_fold(0.0, |sum, record| Some(sum + record.validation_accuracy?))?;
+    (!last.is_empty()).then(|| sum / last.len() as f64)
+}
+
 /// What to say where runs that are compared were not all made by the same instructions; nothing if they were, or do not say.
 #[must_use]
 pub fn several_instructions(runs: &[&Outcome]) -> Option<String> {
@@ -325,6 +334,20 @@ started = 1794804889
         assert_eq!(run.instructions.as_deref(), Some("avx2+fma"));
         let error = run.figure("fit_clean").unwrap_err().to_string();
         assert!(error.contains("`fit_clean`") && error.contains("test_last"), "{error}");
+    }
+
+    #[test]
+    fn the_accuracy_on_held_out_samples_is_that_of_the_last_ten_epochs() {
+        let line = |epoch: usize| {
+            let accuracy = if epoch < 2 { 0.9 } else { epoch as f64 / 100.0 };
+            format!(
+                "{{\"epoch\":{epoch},\"seconds\":1,\"learning_rate\":0.1,\"losses\":{{}},\"validation_accuracy\":{accuracy}}}\n"
+            )
+        };
+        let metrics: String = (0..12).map(line).collect();
+        let folder = folder(&[(SETTINGS, SETTINGS_TEXT), (RESULTS, RESULTS_TEXT), (METRICS, &metrics)]);
+        let mean = Outcome::read(folder.path()).unwrap().figure("validation_last10").unwrap();
+        assert!((mean - 0.065).abs() < 1e-12, "{mean}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Class trees by name or file.
 
-use crate::Result;
 use crate::error::bail;
+use crate::{Result, recipe};
 use anyhow::Context;
 use negscale::Taxonomy;
 use negscale::taxonomy::WordNetOptions;
@@ -9,8 +9,16 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-/// A class tree by its built-in name, or from a table, indented text, or (with a file of synset ids) WordNet's `data.noun`.
+/// A class tree by its built-in name, or from a table, indented text, or (with a file of synset ids) WordNet's `data.noun`;
+/// `permuted:SEED:TREE` is any of these with its classes permuted.
 pub fn load_tree(name: &str, synsets: Option<&Path>) -> Result<Taxonomy> {
+    match recipe::permuted(name)? {
+        Some((_, "auto")) => {
+            bail!("which tree? Without data, write permuted:SEED:TREE, such as permuted:3:cifar10")
+        }
+        Some((seed, tree)) => return Ok(load_tree(tree, synsets)?.permuted(seed)?),
+        None => {}
+    }
     let path = Path::new(name);
     if let Some(list) = synsets {
         let ids = fs::read_to_string(list).with_context(|| format!("cannot read {}", list.display()))?;

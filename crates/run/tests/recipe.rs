@@ -346,6 +346,21 @@ fn a_class_tree_is_found_by_the_names_of_the_classes() {
     assert!(
         matches!(tree("tree = \"flat\"", &["left", "right"]).unwrap(), Tree::Given(tree) if tree.classes() == 2)
     );
+    let given = |text: &str, classes: &[&str]| match tree(text, classes).unwrap() {
+        Tree::Given(tree) => tree,
+        other => panic!("{other:?}"),
+    };
+    let (own, permuted) = (given("", &cifar), given("tree = \"permuted:3\"", &cifar));
+    assert_eq!(permuted, own.permuted(3).unwrap(), "of the tree that is used without the word");
+    assert_eq!(given("tree = \"permuted:3:cifar10-flat\"", &cifar).name(), "permuted:3:cifar10-flat");
+    assert_eq!(given("tree = \"unrelated\"", &cifar).distance(0, 1), 16);
+    assert!(
+        matches!(tree("tree = \"permuted:3\"", &["left", "right"]).unwrap(), Tree::Learnt(learnt) if learnt.permuted == Some(3))
+    );
+    for slip in ["permuted:", "permuted:x", "permuted:3:", "permuted:-1:cifar10"] {
+        let error = Layers::new().with_text("a.toml", &format!("tree = \"{slip}\"")).unwrap_err().to_string();
+        assert!(error.contains("a.toml") && error.contains("permuted:SEED:TREE"), "{error}");
+    }
     assert!(tree("tree = \"cifra10\"", &cifar).unwrap_err().to_string().contains("cifar10"));
     assert!(tree("tree = \"cifar10\"", &["left"]).unwrap_err().to_string().contains("left"));
     let folder = tempfile::tempdir().unwrap();
@@ -355,6 +370,10 @@ fn a_class_tree_is_found_by_the_names_of_the_classes() {
     assert!(
         matches!(tree(&text, &["right", "left"]).unwrap(), Tree::Given(tree) if tree.class_name(0) == "right")
     );
+    let text = format!("tree = 'permuted:1:{}'", file.display());
+    let error = tree(&text, &["right", "left"]).unwrap_err().to_string();
+    assert!(error.contains("cannot be permuted"), "{error}");
+    assert_eq!(read(&text).data().unwrap().own_files(), [file]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use negscale_methods::host::ItemKind;
 use negscale_run::recipe::{Layers, MatrixCell, expand};
 
 fn cells(text: &str) -> Vec<MatrixCell> {
-    expand(Layers::new(), "sweep.toml", text).unwrap()
+    expand(Layers::new(), "sweep.toml", text).unwrap().cells
 }
 
 fn names(text: &str) -> Vec<String> {

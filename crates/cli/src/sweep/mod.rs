@@ -1,4 +1,4 @@
-//! `negscale sweep`: many runs from recipes with `[matrix]`, and tables over them.
+//! `negscale sweep`: many runs from recipes with `[matrix]` and `[arms]`, and tables over them.
 //!
 //! Every run has a folder named by what it is: the hash of its resolved settings, its data and the program's version. What
 //! is done, begun, failed or missing is read from these folders and nowhere else, so a sweep can be stopped, resumed,
@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Run many trainings from recipes with a [matrix] table: run them, show their progress, make tables.
+/// Run many trainings from recipes with a [matrix] table, and [arms] to compare: run them, show their progress, make tables.
 #[derive(clap::Subcommand)]
 pub enum Sweep {
     /// Run what is missing, and resume what was begun.
@@ -24,9 +24,12 @@ pub enum Sweep {
     Run(Box<RunArguments>),
     /// Count the runs that are done, running, begun, failed and missing.
     Status(StatusArguments),
-    /// Make tables over finished runs: mean, standard deviation and number of runs; the plug-in's gain on the same seeds, with its interval.
+    /// Make tables over finished runs: mean, standard deviation and number of runs; the plug-in's gain on the same seeds, with its interval; with [arms], its difference to every control, with Holm's correction.
     Collect(CollectArguments),
 }
+
+/// The state of a run whose settings are not chosen yet.
+const WAITING: &str = "waiting";
 
 /// Which runs.
 #[derive(clap::Args)]
@@ -37,7 +40,7 @@ pub struct Which {
     /// Set a key in all runs, such as epochs=3; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Only runs with these settings, such as host=rolr,seed=1; several values for one key are alternatives.
+    /// Only runs with these settings, such as host=rolr,seed=1 or arm=plugin; several values for one key are alternatives.
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',')]
     pub only: Vec<String>,
     /// Where data is looked for.
@@ -48,10 +51,14 @@ pub struct Which {
 impl Which {
     /// All runs below a folder; prints notes on how the data was read.
     fn plan(self, below: &Path) -> Result<SweepPlan> {
-        let Self { recipes, set, only, place } = self;
-        let plan = plan(&RunSelection { recipes, set, only, data_dir: place.data_dir }, below)?;
+        let plan = plan(&self.selection(), below)?;
         plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
         Ok(plan)
+    }
+
+    fn selection(self) -> RunSelection {
+        let Self { recipes, set, only, place } = self;
+        RunSelection { recipes, set, only, data_dir: place.data_dir }
     }
 }
 
@@ -107,8 +114,8 @@ pub struct CollectArguments {
     /// Settings for the columns [default: data and noise, if they vary].
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     columns: Vec<String>,
-    /// Figures from results.json, one table each.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "test_last10")]
+    /// Figures from results.json, one table each [default: test_last10; with arms test_last10,test_last].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     figure: Vec<String>,
 }
 
@@ -122,10 +129,11 @@ pub fn run(what: Sweep) -> Result<()> {
 }
 
 fn status(arguments: StatusArguments) -> Result<()> {
-    let runs = arguments.which.plan(&arguments.runs)?.runs;
+    let plan = arguments.which.plan(&arguments.runs)?;
+    let runs = plan.distinct();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut failed = Vec::new();
-    for run in &runs {
+    for run in runs.iter().copied() {
         let state = RunState::of(run);
         *counts.entry(state.word()).or_default() += 1;
         let reason = if let RunState::Failed(reason) = &state { Some(reason.clone()) } else { None };
@@ -135,10 +143,16 @@ fn status(arguments: StatusArguments) -> Result<()> {
         failed.extend(reason.map(|reason| (run, reason)));
     }
     if arguments.json {
+        for run in &plan.waiting {
+            say!("{}", json!({"name": run.name, "state": WAITING, "development_runs_left": run.left}));
+        }
         return Ok(());
     }
     let counts = WORDS.iter().filter_map(|word| Some(format!("{} {word}", counts.get(word)?)));
     say!("{} runs: {}", runs.len(), counts.collect::<Vec<_>>().join(", "));
+    if !plan.waiting.is_empty() {
+        say!("{} more wait for the choice of their settings", plan.waiting.len());
+    }
     for (run, reason) in failed {
         say!("failed: {} in {}\n  {}", run.name, run.place.display(), first_line(&reason));
     }

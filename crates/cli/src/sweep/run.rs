@@ -1,12 +1,15 @@
 //! `negscale sweep run`: runs what is not done, and shows progress.
 
-use super::RunArguments;
-use crate::train::Signals;
+use super::{RunArguments, WAITING};
+use crate::train::{Keep, Signals};
 use anyhow::{Context, Result, bail};
 use negscale_run::clock;
-use negscale_run::sweep::{End, PlannedRun, RunState, WorkOptions, default_jobs, first_line, work};
+use negscale_run::sweep::{
+    End, PlannedRun, RunState, SweepPlan, WorkOptions, default_jobs, first_line, plan, record, work,
+};
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,20 +19,73 @@ pub fn run(arguments: RunArguments) -> Result<()> {
     if jobs == Some(0) {
         bail!("--jobs 0: nothing would run; use at least 1");
     }
-    let runs = which.plan(&out)?.runs;
-    let states: Vec<RunState> = runs.iter().map(RunState::of).collect();
+    let selection = which.selection();
+    let first = plan(&selection, &out)?;
+    first.notes.iter().for_each(|note| eprintln!("note: {note}"));
     if dry_run {
-        for (run, state) in runs.iter().zip(&states) {
-            if json {
-                say!("{}", json!({"name": run.name, "run": run.place, "state": state.word()}));
-            } else {
-                say!("{:<8} {}  {}", state.word(), run.place.display(), run.name);
-            }
-        }
-        return Ok(());
+        return list(&first, json);
     }
+    let signals = Signals::listen()?;
+    let program = std::env::current_exe().context("cannot find this program's own executable")?;
+    let mut now = first;
+    loop {
+        perform(&now, &program, jobs, keep, json, &signals)?;
+        if now.waiting.is_empty() {
+            break;
+        }
+        // The searches are over: what they chose can be run.
+        now = plan(&selection, &out)?;
+        if !now.waiting.is_empty() {
+            let left = now.waiting.iter().map(|run| run.left).max().unwrap_or(0);
+            eprintln!(
+                "another process runs {left} or more development runs; run the same command again when it is over"
+            );
+            return Ok(());
+        }
+    }
+    if let Some(path) = record(&now, &selection.recipes[0], &out)?.filter(|_| !json) {
+        eprintln!("what the searches chose: {}", path.display());
+    }
+    Ok(())
+}
+
+/// What would be done.
+fn list(plan: &SweepPlan, json: bool) -> Result<()> {
+    for run in &plan.runs {
+        let state = RunState::of(run).word();
+        let (search, mark) = if run.is_development { (true, "search: ") } else { (false, "") };
+        if json {
+            say!(
+                "{}",
+                json!({"name": run.name, "run": run.place, "state": state, "arm": run.arm, "development": search})
+            );
+        } else {
+            say!("{state:<8} {}  {mark}{}", run.place.display(), run.name);
+        }
+    }
+    for run in &plan.waiting {
+        if json {
+            say!("{}", json!({"name": run.name, "state": WAITING, "development_runs_left": run.left}));
+        } else {
+            say!("{WAITING:<8} for {} development runs  {}", run.left, run.name);
+        }
+    }
+    Ok(())
+}
+
+/// Runs what is not done of a plan.
+fn perform(
+    plan: &SweepPlan,
+    program: &Path,
+    jobs: Option<usize>,
+    keep: Keep,
+    json: bool,
+    signals: &Signals,
+) -> Result<()> {
+    let runs = plan.distinct();
+    let states: Vec<RunState> = runs.iter().map(|run| RunState::of(run)).collect();
     let todo = runs.iter().zip(&states).filter(|(_, state)| !matches!(state, RunState::Done(_)));
-    let todo: Vec<&PlannedRun> = todo.map(|(run, _)| run).collect();
+    let todo: Vec<&PlannedRun> = todo.map(|(run, _)| *run).collect();
     let jobs = jobs.unwrap_or_else(|| default_jobs(&todo)).min(todo.len().max(1));
     let screen = Screen {
         json,
@@ -45,9 +101,7 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         }),
     };
     screen.open();
-    let signals = Signals::listen()?;
-    let program = std::env::current_exe().context("cannot find this program's own executable")?;
-    let options = WorkOptions { program, jobs, keep: keep.into() };
+    let options = WorkOptions { program: program.into(), jobs, keep: keep.into() };
     work(&todo, &options, signals.stop(), |run, end, took| screen.close(run, end, took))?;
     screen.end()
 }

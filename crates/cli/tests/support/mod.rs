@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // every file of tests uses a part of it
 
 pub mod parquet;
+pub mod sweeps;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

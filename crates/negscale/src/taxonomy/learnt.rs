@@ -49,15 +49,23 @@ pub struct LearntSettings {
     /// At least this share of the class pairs becomes unrelated, except where the closest pair alone
     /// takes more than the rest.
     pub unrelated_share: f64,
+    /// Permute the classes of the finished tree by this seed ([`Taxonomy::permuted`]): a control.
+    pub permuted: Option<u64>,
 }
 
 impl Default for LearntSettings {
     fn default() -> Self {
-        Self { related_share: 0.15, relatives: 4.0, unrelated_share: 0.5 }
+        Self { related_share: 0.15, relatives: 4.0, unrelated_share: 0.5, permuted: None }
     }
 }
 
 impl LearntSettings {
+    /// The same with the classes [`permuted`](Self::permuted).
+    #[must_use]
+    pub fn with_permuted(self, permuted: Option<u64>) -> Self {
+        Self { permuted, ..self }
+    }
+
     /// The same with another [`related_share`](Self::related_share).
     #[must_use]
     pub fn with_related_share(self, related_share: f64) -> Self {
@@ -176,7 +184,14 @@ impl Taxonomy {
         let few = settings.relatives / classes.saturating_sub(1).max(1) as f64;
         let settings = LearntSettings { related_share: settings.related_share.min(few), ..*settings };
         let (fine, coarse) = cuts(&merges, classes, &settings);
-        grow("learnt", levels(&names, &groups(&merges[..fine], classes), &groups(&merges[..coarse], classes)))
+        let tree = grow(
+            "learnt",
+            levels(&names, &groups(&merges[..fine], classes), &groups(&merges[..coarse], classes)),
+        )?;
+        match settings.permuted {
+            Some(seed) => tree.permuted(seed),
+            None => Ok(tree),
+        }
     }
 }
 

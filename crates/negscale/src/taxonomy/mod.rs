@@ -19,7 +19,8 @@
 //! A tree comes from one of six places: [built in](Taxonomy::builtin), a
 //! [table of nodes](Taxonomy::from_tsv), [indented text](Taxonomy::from_indented),
 //! [WordNet](Taxonomy::from_wordnet), [features of the data](Taxonomy::learnt), or
-//! [nowhere at all](Taxonomy::flat).
+//! [nowhere at all](Taxonomy::flat). Two more are controls: a tree with its classes
+//! [permuted](Taxonomy::permuted), and one in which all are [unrelated](Taxonomy::unrelated).
 //!
 //! ```
 //! use negscale::taxonomy::{Relation, Taxonomy, Thresholds};
@@ -50,6 +51,7 @@ mod indented;
 mod learnt;
 mod matching;
 mod names;
+mod permuted;
 mod picture;
 mod summary;
 mod tsv;

@@ -7,6 +7,7 @@ mod facts;
 mod indented;
 mod learnt;
 mod matching;
+mod permuted;
 mod picture;
 mod tsv;
 mod wordnet;

@@ -27,7 +27,7 @@ pub struct DataSettings {
     pub noise: NoiseSpec,
     /// Its seed.
     pub noise_seed: u64,
-    /// The class tree: `auto`, `flat`, `learnt`, a built-in name, or a path.
+    /// The class tree: `auto`, `learnt`, `flat`, `unrelated`, a built-in name, or a path; `permuted:SEED` or `permuted:SEED:TREE`.
     pub tree: String,
 }
 
@@ -47,7 +47,8 @@ impl DataSettings {
         let is_own = !negscale_data::known::is_known(&self.data);
         let noise = if let NoiseSpec::File(path) = &self.noise { Some(path.clone()) } else { None };
         let own = [&self.own.labels, &self.own.test, &self.own.test_labels, &self.own.class_names];
-        let tree = Some(PathBuf::from(&self.tree)).filter(|tree| tree.is_file());
+        let tree = permuted(&self.tree).ok().flatten().map_or(self.tree.as_str(), |(_, tree)| tree);
+        let tree = Some(PathBuf::from(tree)).filter(|tree| tree.is_file());
         let data = is_own.then(|| PathBuf::from(&self.data));
         own.into_iter().cloned().chain([data, noise, tree]).flatten().collect()
     }
@@ -58,31 +59,55 @@ impl DataSettings {
     }
 
     /// The class tree for data with these classes. `auto` takes the first built-in tree that fits the names and has no class
-    /// beside them, else one is learnt.
+    /// beside them, else one is learnt. A learnt tree is permuted once it is grown.
     pub fn tree_for(&self, classes: &[String]) -> Result<Tree> {
-        let name = self.tree.as_str();
-        let tree = match name {
-            "auto" => {
-                let fitting = Taxonomy::builtin_names().iter().find_map(|name| {
-                    let tree = Taxonomy::builtin(name).ok().filter(|tree| tree.classes() == classes.len())?;
-                    tree.for_classes(classes).ok()
-                });
-                return Ok(fitting.map_or_else(|| Tree::Learnt(LearntSettings::default()), Tree::Given));
-            }
-            "learnt" => return Ok(Tree::Learnt(LearntSettings::default())),
-            "flat" => Taxonomy::flat(classes)?,
-            _ if Taxonomy::builtin_names().contains(&name) => {
-                Taxonomy::builtin(name)?.for_classes(classes)?
-            }
-            _ => read_tree(Path::new(name))?.for_classes(classes)?,
-        };
-        Ok(Tree::Given(tree))
+        let Some((seed, name)) = permuted(&self.tree)? else { return tree_named(&self.tree, classes) };
+        Ok(match tree_named(name, classes)? {
+            Tree::Learnt(settings) => Tree::Learnt(settings.with_permuted(Some(seed))),
+            Tree::Given(tree) => Tree::Given(tree.permuted(seed)?),
+            Tree::Grown(tree) => Tree::Grown(tree.permuted(seed)?),
+        })
     }
+}
+
+/// Seed and tree of `permuted:SEED` (then the tree is `auto`) and `permuted:SEED:TREE`; none for other trees.
+pub(crate) fn permuted(tree: &str) -> Result<Option<(u64, &str)>> {
+    let Some(rest) = tree.strip_prefix("permuted:") else { return Ok(None) };
+    let (seed, name) = rest.split_once(':').unwrap_or((rest, "auto"));
+    match seed.parse() {
+        Ok(seed) if !name.is_empty() => Ok(Some((seed, name))),
+        _ => Err(Error::Settings {
+            place: "tree".into(),
+            problem: format!(
+                "`{tree}`: write permuted:SEED or permuted:SEED:TREE, such as permuted:3:cifar10; SEED is a whole number"
+            ),
+        }),
+    }
+}
+
+fn tree_named(name: &str, classes: &[String]) -> Result<Tree> {
+    let tree = match name {
+        "auto" => {
+            let fitting = Taxonomy::builtin_names().iter().find_map(|name| {
+                let tree = Taxonomy::builtin(name).ok().filter(|tree| tree.classes() == classes.len())?;
+                tree.for_classes(classes).ok()
+            });
+            return Ok(fitting.map_or_else(|| Tree::Learnt(LearntSettings::default()), Tree::Given));
+        }
+        "learnt" => return Ok(Tree::Learnt(LearntSettings::default())),
+        "flat" => Taxonomy::flat(classes)?,
+        "unrelated" => Taxonomy::unrelated(classes)?,
+        _ if Taxonomy::builtin_names().contains(&name) => Taxonomy::builtin(name)?.for_classes(classes)?,
+        _ => read_tree(Path::new(name))?.for_classes(classes)?,
+    };
+    Ok(Tree::Given(tree))
 }
 
 fn read_tree(path: &Path) -> Result<Taxonomy> {
     if !path.exists() {
-        let known = ["auto", "flat", "learnt"].into_iter().chain(Taxonomy::builtin_names().iter().copied());
+        let known = ["auto", "flat", "learnt", "unrelated"]
+            .into_iter()
+            .chain(Taxonomy::builtin_names().iter().copied());
         return Err(Error::unknown("class tree or file", &path.to_string_lossy(), known));
     }
     let text = fs::read_to_string(path).map_err(|source| Error::File { path: path.into(), source })?;

@@ -191,9 +191,10 @@ impl Layers {
                 entries.insert(path, Entry { value, place: place.into() });
             } else if path == "provenance" {
                 // How a saved recipe came about: for people.
-            } else if path == "matrix" {
-                let problem =
-                    "[matrix] describes several runs: run them all with `negscale sweep run`, or remove it";
+            } else if ["matrix", "arms", "search"].contains(&path.as_str()) {
+                let problem = format!(
+                    "[{path}] describes several runs: run them all with `negscale sweep run`, or remove it"
+                );
                 return Err(wrong(format!("in {place}"), problem));
             } else if self.is_table(&path) {
                 let Value::Table(inner) = value else {

@@ -17,6 +17,7 @@
 //! entry's settings (as written, in the matrix or outside it), `include` adds single ones. A cell lies over the common
 //! recipe; what it says is checked like any recipe, and errors name file, axis and entry.
 
+use super::arms::Arms;
 use super::layers::{Entries, Layers, wrong};
 use super::written::{insert, parse};
 use negscale_methods::Result;
@@ -27,12 +28,21 @@ use toml::{Table, Value};
 /// More combinations than anybody runs; a slip would otherwise fill the memory.
 const MOST: usize = 100_000;
 
+/// The runs that a recipe describes.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The combinations of `[matrix]`, in order; without `[matrix]` a single one.
+    pub cells: Vec<MatrixCell>,
+    /// Arms that each of them has, if there is `[arms]`.
+    pub arms: Option<Arms>,
+}
+
 /// One combination: a run's settings.
 #[derive(Debug, Clone)]
 pub struct MatrixCell {
-    name: String,
-    written: BTreeMap<String, Value>,
-    layers: Layers,
+    pub(super) name: String,
+    pub(super) settings: Vec<(String, Value)>,
+    pub(super) layers: Layers,
 }
 
 impl MatrixCell {
@@ -41,14 +51,19 @@ impl MatrixCell {
         &self.name
     }
 
-    /// The settings that the matrix gives it, by their paths.
-    pub fn written(&self) -> &BTreeMap<String, Value> {
-        &self.written
+    /// The settings that the matrix gives it, by their paths, in the order of the file.
+    pub fn written(&self) -> &[(String, Value)] {
+        &self.settings
     }
 
     /// All its settings: the common ones with its own over them.
     pub fn layers(&self) -> &Layers {
         &self.layers
+    }
+
+    /// The same with more layers.
+    pub fn with_layers(self, more: impl FnOnce(Layers) -> Result<Layers>) -> Result<Self> {
+        Ok(Self { layers: more(self.layers)?, ..self })
     }
 }
 
@@ -58,24 +73,29 @@ struct Entry {
     entries: Entries,
 }
 
-/// The cells of a recipe over `beneath`, in order; one without `[matrix]` is a single cell. `place` is what errors call it.
-pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<MatrixCell>> {
+/// The runs of a recipe over `beneath`. `place` is what errors call it.
+pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Study> {
     let mut table = parse(place, text)?;
-    let matrix = table.remove("matrix");
+    let [matrix, arms, search] = ["matrix", "arms", "search"].map(|name| table.remove(name));
     let common = beneath.with_table(place, table)?;
+    let arms = Arms::read(arms, search, &common, place, &order_of(text, "arms"))?;
+    Ok(Study { cells: cells_of(matrix, &common, place, text)?, arms })
+}
+
+fn cells_of(matrix: Option<Value>, common: &Layers, place: &str, text: &str) -> Result<Vec<MatrixCell>> {
     let mut matrix = match matrix {
         None => Table::new(),
         Some(Value::Table(matrix)) => matrix,
         Some(_) => return Err(wrong(format!("in {place}"), "`matrix` must be a table: write [matrix]")),
     };
-    let excluded = list(&mut matrix, "exclude", &common, place)?;
-    let included = list(&mut matrix, "include", &common, place)?;
+    let excluded = list(&mut matrix, "exclude", common, place)?;
+    let included = list(&mut matrix, "include", common, place)?;
     let mut axes = flatten(matrix);
-    let order = order_of(text);
+    let order = order_of(text, "matrix");
     axes.sort_by_key(|(path, _)| order.get(path).copied().unwrap_or(usize::MAX));
     let axes: Vec<(String, Vec<Entry>)> = axes
         .into_iter()
-        .map(|(name, value)| Ok((name.clone(), entries_of(&name, value, &common, place)?)))
+        .map(|(name, value)| Ok((name.clone(), entries_of(&name, value, common, place)?)))
         .collect::<Result<_>>()?;
     let count = axes.iter().try_fold(1usize, |count, (_, entries)| count.checked_mul(entries.len()));
     let count = count.filter(|&count| count <= MOST).ok_or_else(|| {
@@ -85,7 +105,7 @@ pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<MatrixCell
     let mut cells = Vec::new();
     if !axes.is_empty() || included.is_empty() {
         for number in 0..count {
-            cells.push(combine(&common, &pick(&axes, number), place)?);
+            cells.push(combine(common, &pick(&axes, number), place)?);
         }
     }
     for (number, entry) in excluded.iter().enumerate() {
@@ -98,7 +118,7 @@ pub fn expand(beneath: Layers, place: &str, text: &str) -> Result<Vec<MatrixCell
         }
     }
     for entry in &included {
-        cells.push(combine(&common, &[("include", entry)], place)?);
+        cells.push(combine(common, &[("include", entry)], place)?);
     }
     Ok(cells)
 }
@@ -116,7 +136,7 @@ fn pick(axes: &[(String, Vec<Entry>)], number: usize) -> Vec<(&str, &Entry)> {
 }
 
 fn combine(common: &Layers, chosen: &[(&str, &Entry)], place: &str) -> Result<MatrixCell> {
-    let (mut written, mut names, mut all) = (BTreeMap::new(), Vec::new(), Entries::new());
+    let (mut settings, mut all) = (Vec::new(), Entries::new());
     let mut axis_of: BTreeMap<&str, &str> = BTreeMap::new();
     for (axis, entry) in chosen {
         for (path, value) in &entry.settings {
@@ -124,13 +144,27 @@ fn combine(common: &Layers, chosen: &[(&str, &Entry)], place: &str) -> Result<Ma
                 let problem = format!("both `{other}` and `{axis}` set `{path}`; only one of them may");
                 return Err(wrong(format!("in {place}, [matrix]"), problem));
             }
-            names.push(format!("{path}={}", plain(value)));
-            written.insert(path.clone(), value.clone());
+            settings.push((path.clone(), value.clone()));
         }
         all.extend(entry.entries.clone());
     }
-    let name = if names.is_empty() { "the only run".into() } else { names.join(", ") };
-    Ok(MatrixCell { name, written, layers: common.clone().with_entries(all) })
+    let name = if settings.is_empty() { "the only run".into() } else { said(&settings) };
+    Ok(MatrixCell { name, settings, layers: common.clone().with_entries(all) })
+}
+
+/// Settings in a line, such as `host=rolr, seed=2`.
+pub(super) fn said(settings: &[(String, Value)]) -> String {
+    let all: Vec<String> = settings.iter().map(|(path, value)| format!("{path}={}", plain(value))).collect();
+    all.join(", ")
+}
+
+/// Settings, checked as any recipe is.
+pub(super) fn checked(settings: &[(String, Value)], common: &Layers, place: &str) -> Result<Entries> {
+    let mut nested = Table::new();
+    for (path, value) in settings {
+        insert(&mut nested, path, value.clone());
+    }
+    common.checked(nested, place)
 }
 
 /// Takes a list of tables out of the matrix.
@@ -164,15 +198,11 @@ fn entries_of(axis: &str, value: Value, common: &Layers, place: &str) -> Result<
             Value::Table(table) => flatten(table),
             value => vec![(axis.to_owned(), value)],
         };
-        let mut nested = Table::new();
-        for (path, value) in &settings {
-            insert(&mut nested, path, value.clone());
-        }
         let place = format!("{place}, [matrix] `{axis}`, entry {}", number + 1);
         if settings.is_empty() {
             return Err(wrong(format!("in {place}"), "it has no settings"));
         }
-        entries.push(Entry { entries: common.checked(nested, &place)?, settings });
+        entries.push(Entry { entries: checked(&settings, common, &place)?, settings });
     }
     Ok(entries)
 }
@@ -191,12 +221,12 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// A value without quotes.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Tables inside tables as paths.
-fn flatten(table: Table) -> Vec<(String, Value)> {
+pub(super) fn flatten(table: Table) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
         match value {
@@ -209,22 +239,22 @@ fn flatten(table: Table) -> Vec<(String, Value)> {
     all
 }
 
-/// Where in the text each key of the matrix stands: parsed tables are in the order of the alphabet.
-fn order_of(text: &str) -> BTreeMap<String, usize> {
+/// Where in the text each key of a table stands: parsed tables are in the order of the alphabet.
+fn order_of(text: &str, table: &str) -> BTreeMap<String, usize> {
     fn walk(table: &DeTable<'_>, inside: &str, order: &mut BTreeMap<String, usize>) {
         for (key, value) in table {
             let path = format!("{inside}{}", key.get_ref());
-            match value.get_ref() {
-                DeValue::Table(inner) => walk(inner, &format!("{path}."), order),
-                _ => drop(order.insert(path, key.span().start)),
+            if let DeValue::Table(inner) = value.get_ref() {
+                walk(inner, &format!("{path}."), order);
             }
+            order.insert(path, key.span().start);
         }
     }
     let mut order = BTreeMap::new();
-    if let Ok(table) = DeTable::parse(text)
-        && let Some(DeValue::Table(matrix)) = table.get_ref().get("matrix").map(|value| value.get_ref())
+    if let Ok(all) = DeTable::parse(text)
+        && let Some(DeValue::Table(inner)) = all.get_ref().get(table).map(|value| value.get_ref())
     {
-        walk(matrix, "", &mut order);
+        walk(inner, "", &mut order);
     }
     order
 }

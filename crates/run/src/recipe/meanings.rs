@@ -87,7 +87,7 @@ pub(super) const TOP: &[Row] = &[
         "tree",
         Text,
         "auto",
-        "class tree: auto (built-in if it fits, else learnt), a built-in name, flat, learnt, or a file",
+        "class tree: auto (built-in if it fits, else learnt), a built-in name, learnt, flat, unrelated (all of them), a file; permuted:SEED[:TREE]",
     ),
     ("host", Text, super::DEFAULT_HOST, "training method (`negscale methods`)"),
     (

@@ -14,7 +14,7 @@
 //! `[optimiser]` and `[schedule]` start from those of the host, unless another `kind` is asked for: then from that kind's own
 //! defaults. What a layer below wrote for another kind is not used.
 //!
-//! A table `[matrix]` spans many runs ([`expand`]).
+//! A table `[matrix]` spans many runs, and `[arms]` compares methods over them ([`expand`]).
 //!
 //! ```
 //! use negscale_methods::host::ItemKind;
@@ -26,6 +26,7 @@
 //! # Ok::<(), negscale_methods::Error>(())
 //! ```
 
+mod arms;
 mod data;
 mod keys;
 mod kinds;
@@ -37,10 +38,12 @@ mod text;
 mod value;
 mod written;
 
+pub use arms::{Arm, Arms, SEEDS, Search, SettingList};
 pub use data::DataSettings;
+pub(crate) use data::permuted;
 pub use keys::{Key, TableDoc, find, keys, tables};
 pub use layers::Layers;
-pub use matrix::{MatrixCell, expand};
+pub use matrix::{MatrixCell, Study, expand};
 pub use value::Expected;
 
 use negscale::PairCoverage;

@@ -51,6 +51,7 @@ pub(super) fn check(key: &Key, value: Value, place: &str) -> Result<Value> {
             Ok(())
         }
         ("", "noise") => name.parse::<NoiseSpec>().map(drop).map_err(Error::from),
+        ("", "tree") => super::permuted(name).map(drop),
         ("", "header") => name.parse::<Header>().map(drop).map_err(|problem| wrong(&at, problem)),
         ("", "host") => hosts::card(name).map(drop),
         ("", "baseline") if name != "none" => hosts::card(name).map(drop),

@@ -1,10 +1,11 @@
 //! Tables over finished runs, and a table with one line per run to check them.
 
-use super::pairs;
-use super::plan::{PlannedRun, SweepPlan};
+use super::plan::{ARM, PlannedRun, SweepPlan};
 use super::state::RunState;
+use super::{controls, pairs};
 use crate::error::bail;
 use crate::folder::write;
+use crate::recipe::SEEDS;
 use crate::{Result, recipe};
 use negscale_atomic_file::OwnFolder;
 use negscale_report::table::{Best, Cell, Column, ColumnKind, NumberFormat};
@@ -12,8 +13,6 @@ use negscale_report::{Outcome, Sample, Table, mark_true_labels, several_instruct
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Settings over which is averaged.
-const SEEDS: [&str; 2] = ["seed", "noise_seed"];
 /// Settings that cannot change a result.
 const WITHOUT_EFFECT: [&str; 3] = ["data_dir", "threads", "device"];
 /// What stands for a setting that a run does not have.
@@ -61,7 +60,7 @@ pub struct TableOptions {
     pub rows: Vec<String>,
     /// Settings that make the columns; empty: data and noise as far as they vary.
     pub columns: Vec<String>,
-    /// Figures of `results.json`, a table for each.
+    /// Figures of `results.json`, tables for each; empty: `test_last10`, and with arms `test_last` too.
     pub figures: Vec<String>,
 }
 
@@ -72,6 +71,7 @@ pub fn tables(plan: &SweepPlan, options: &TableOptions) -> Result<Vec<Table>> {
         .runs
         .iter()
         .zip(&states)
+        .filter(|(run, _)| !run.is_development)
         .filter_map(|(run, state)| match state {
             RunState::Done(outcome) => Some(Finished { run, outcome: (**outcome).clone() }),
             _ => None,
@@ -82,7 +82,7 @@ pub fn tables(plan: &SweepPlan, options: &TableOptions) -> Result<Vec<Table>> {
             plan.runs.first().and_then(|run| run.place.parent()).map(|place| place.display().to_string());
         bail!(
             "none of the {} runs below {} is done; start with `negscale sweep run`",
-            plan.runs.len(),
+            plan.compared().count() + plan.waiting.len(),
             below.unwrap_or_default()
         );
     }
@@ -92,29 +92,38 @@ pub fn tables(plan: &SweepPlan, options: &TableOptions) -> Result<Vec<Table>> {
     if let Some(out) = &out {
         write(&out.file("runs.csv")?, lines(plan, &states)?.to_csv().as_bytes())?;
     }
+    let by_default: &[&str] =
+        if plan.arms.is_some() { &["test_last10", "test_last"] } else { &["test_last10"] };
+    let figures = match options.figures.as_slice() {
+        [] => by_default.iter().map(|&figure| figure.to_owned()).collect(),
+        figures => figures.to_vec(),
+    };
     let mut all = Vec::new();
-    for figure in &options.figures {
+    if let Some(table) = controls::searches(plan)? {
+        all.push((table, "search".to_owned()));
+    }
+    for figure in &figures {
         if done.iter().all(|run| !run.outcome.figures.contains_key(figure)) {
             done[0].outcome.figure(figure)?;
         }
         let note = note(plan, &done, &axes);
-        let tables = [
-            Some((grid(&done, &axes, figure, &note)?, "")),
-            pairs::table(&done, &axes, figure)?.map(|t| (t, "-paired")),
-        ];
-        for (table, end) in tables.into_iter().flatten() {
-            if let Some(out) = &out {
-                save(&table, out, &format!("{}{end}", safe(figure)))?;
-            }
-            all.push(table);
-        }
+        let paired = match &plan.arms {
+            Some(arms) => Some(controls::table(&done, &axes, figure, arms)?),
+            None => pairs::table(&done, &axes, figure)?,
+        };
+        all.push((grid(&done, &axes, figure, &note)?, safe(figure)));
+        all.extend(paired.map(|table| (table, format!("{}-paired", safe(figure)))));
     }
-    Ok(all)
+    if let Some(out) = &out {
+        all.iter().try_for_each(|(table, name)| save(table, out, name))?;
+    }
+    Ok(all.into_iter().map(|(table, _)| table).collect())
 }
 
 /// How many runs the table is from, and what they have in common that a reader must know.
 fn note(plan: &SweepPlan, done: &[Finished<'_>], axes: &Axes) -> String {
-    let mut notes = vec![format!("{} of {} runs are done.", done.len(), plan.runs.len())];
+    let count = plan.compared().count() + plan.waiting.len();
+    let mut notes = vec![format!("{} of {count} runs are done.", done.len())];
     for key in ["data", "noise"].map(str::to_owned) {
         if !axes.rows.contains(&key) && !axes.columns.contains(&key) {
             notes.push(format!("{key} = {}.", done[0].values(std::slice::from_ref(&key)).concat()));
@@ -147,18 +156,22 @@ impl Axes {
     /// As asked for, else data and noise beside one another and all else that varies below one another. Runs that differ in
     /// more than seeds never fall into one cell.
     fn choose(plan: &SweepPlan, rows: &[String], columns: &[String]) -> Result<Self> {
-        for key in rows.iter().chain(columns) {
+        for key in rows.iter().chain(columns).filter(|key| *key != ARM || plan.arms.is_none()) {
             let found = recipe::find(key)?;
             if !found.iter().any(|known| known.path() == *key) {
                 bail!("`{key}` is not a single setting; write it with its table, such as negscale.lambda");
             }
         }
         let varies =
-            |key: &&str| plan.runs.iter().map(|run| run.setting(key)).collect::<BTreeSet<_>>().len() > 1;
+            |key: &&str| plan.compared().map(|run| run.setting(key)).collect::<BTreeSet<_>>().len() > 1;
         let by_default = |keys: &[&str]| keys.iter().copied().filter(varies).map(str::to_owned).collect();
         let is_free = rows.is_empty();
         let mut axes = Self {
-            rows: if is_free { ["host", "plugin"].map(str::to_owned).into() } else { rows.to_vec() },
+            rows: match &plan.arms {
+                _ if !is_free => rows.to_vec(),
+                Some(_) => ["host", ARM].map(str::to_owned).into(),
+                None => ["host", "plugin"].map(str::to_owned).into(),
+            },
             columns: if columns.is_empty() { by_default(&["data", "noise"]) } else { columns.to_vec() },
         };
         axes.columns.retain(|key| !axes.rows.contains(key) || !columns.is_empty());
@@ -177,14 +190,20 @@ impl Axes {
     /// A setting, other than seeds, in which two runs of one cell differ; one of the matrix rather than another.
     fn mixed(&self, plan: &SweepPlan) -> Option<String> {
         let mut first: BTreeMap<(Vec<String>, Vec<String>), BTreeMap<String, String>> = BTreeMap::new();
-        for run in &plan.runs {
+        // What an arm sets may follow the seed (a permuted tree) or the cell (what was searched).
+        let of_arms = |path: &str| {
+            let arms = plan.arms.iter().flat_map(|arms| &arms.arms);
+            arms.flat_map(|arm| arm.settings.iter().chain(arm.grid.iter().flatten()))
+                .any(|(own, _)| own == path)
+        };
+        for run in plan.compared() {
             let at = (values(run, &self.rows), values(run, &self.columns));
             let ours = settings(&run.settings, &[]);
             let Some(theirs) = first.get(&at) else {
                 first.insert(at, ours);
                 continue;
             };
-            let differs = |key: &&String| ours.get(*key) != theirs.get(*key);
+            let differs = |key: &&String| !of_arms(key) && ours.get(*key) != theirs.get(*key);
             let others = ours.keys().chain(theirs.keys());
             if let Some(key) =
                 plan.written.iter().filter(|key| !SEEDS.contains(&key.as_str())).chain(others).find(differs)
@@ -272,7 +291,8 @@ fn grid(done: &[Finished<'_>], axes: &Axes, figure: &str, note: &str) -> Result<
 fn lines(plan: &SweepPlan, states: &[RunState]) -> Result<Table> {
     let always =
         ["data", "noise", "noise_seed", "seed", "host", "plugin", "net", "epochs"].map(str::to_owned);
-    let keys = once(always.into_iter().chain(plan.written.iter().cloned()));
+    let arms = plan.arms.iter().map(|_| ARM.to_owned());
+    let keys = once(arms.chain(always).chain(plan.written.iter().cloned()));
     let outcomes: Vec<Option<&Outcome>> = states
         .iter()
         .map(|state| if let RunState::Done(outcome) = state { Some(&**outcome) } else { None })
@@ -280,7 +300,9 @@ fn lines(plan: &SweepPlan, states: &[RunState]) -> Result<Table> {
     let figures = outcomes.iter().flatten().flat_map(|outcome| outcome.figures.keys());
     // `epochs` is a setting too.
     let figures: BTreeSet<&String> = figures.filter(|figure| !keys.contains(figure)).collect();
-    let mut heads: Vec<Column> = ["run", "state"].map(|head| Column::new(head, ColumnKind::Text)).into();
+    let of_arms: &[&str] = if plan.arms.is_some() { &["development"] } else { &[] };
+    let heads = ["run", "state"].iter().chain(of_arms).map(|head| Column::new(*head, ColumnKind::Text));
+    let mut heads: Vec<Column> = heads.collect();
     heads.extend(keys.iter().map(|key| Column::new(key, ColumnKind::Text)));
     heads.push(Column::new("noise_laid_over", ColumnKind::Number));
     heads.push(Column::new("noise_convention", ColumnKind::Text));
@@ -292,6 +314,7 @@ fn lines(plan: &SweepPlan, states: &[RunState]) -> Result<Table> {
     for ((run, state), outcome) in plan.runs.iter().zip(states).zip(outcomes) {
         let name = run.place.file_name().unwrap_or_default().to_string_lossy();
         let mut row = vec![Cell::text(name), Cell::text(state.word())];
+        row.extend(of_arms.iter().map(|_| Cell::text(if run.is_development { "yes" } else { "no" })));
         row.extend(keys.iter().map(|key| run.setting(key).map_or(Cell::Empty, Cell::Text)));
         row.push(exact(outcome.and_then(|outcome| outcome.noise_achieved)));
         let said = |text: Option<&String>| text.map_or(Cell::Empty, Cell::text);

@@ -6,14 +6,14 @@
 use super::collect::{Axes, Finished, form, mean, once, settings};
 use crate::Result;
 use negscale_records::statistics::CONFIDENCE;
-use negscale_report::table::{Cell, Column, ColumnKind};
+use negscale_report::table::{Cell, Column, ColumnKind, NumberFormat};
 use negscale_report::{Outcome, Paired, Sample, Table, unlike_pairs};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings, without seeds, by their paths.
 type Host = BTreeMap<String, String>;
 /// Values by training seed and noise seed.
-type BySeed = BTreeMap<(u64, u64), f64>;
+pub type BySeed = BTreeMap<(u64, u64), f64>;
 
 /// The host of a run, without its plug-in. A baseline beside it is no part of it.
 fn host_of(run: &Finished<'_>) -> Host {
@@ -73,24 +73,10 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
         idle.extend(
             theirs.keys().filter(|seeds| !ours.contains_key(seeds)).map(|seeds| (host.clone(), *seeds)),
         );
-        let common = |of: &BySeed, other: &BySeed| -> Sample {
-            let both = of
-                .iter()
-                .filter(|(seed, value)| (**value + other.get(*seed).unwrap_or(&f64::NAN)).is_finite());
-            both.map(|(_, value)| *value).collect()
-        };
         let mut row: Vec<Cell> = runs[0].cells(&keys);
         row.push(mean(&common(theirs, &ours), form));
         row.push(mean(&common(&ours, theirs), form));
-        row.push(match differences.mean() {
-            Some(value) => Cell::Interval {
-                value,
-                ends: differences.interval(CONFIDENCE),
-                count: differences.count(),
-                form,
-            },
-            None => Cell::Empty,
-        });
+        row.push(difference(&differences, form));
         let words = match differences.interval(CONFIDENCE) {
             None => "too few pairs",
             Some((low, _)) if low > 0.0 => "above 0",
@@ -113,4 +99,21 @@ pub fn table(done: &[Finished<'_>], axes: &Axes, figure: &str) -> Result<Option<
     }
     table.note = notes.join(" ");
     Ok(Some(table))
+}
+
+/// The values that have a partner.
+pub fn common(of: &BySeed, other: &BySeed) -> Sample {
+    let both =
+        of.iter().filter(|(seed, value)| (**value + other.get(*seed).unwrap_or(&f64::NAN)).is_finite());
+    both.map(|(_, value)| *value).collect()
+}
+
+/// A cell with a mean difference and its interval.
+pub fn difference(differences: &Sample, form: NumberFormat) -> Cell {
+    match differences.mean() {
+        Some(value) => {
+            Cell::Interval { value, ends: differences.interval(CONFIDENCE), count: differences.count(), form }
+        }
+        None => Cell::Empty,
+    }
 }
