@@ -12,7 +12,7 @@ use burn::backend::{DType, Flex, TensorMetadata};
 use crate::norm::{Affine, measure, normalise};
 use crate::ops::Ops;
 use crate::pool::{self, Grid};
-use crate::rows::{contiguous, overwrite, slice, wrap};
+use crate::rows::{contiguous, rewrite, slice, wrap};
 use crate::{Activation, Precision, Window, conv, slope, stock};
 
 /// Whether our kernels take these tensors.
@@ -123,11 +123,14 @@ pub(crate) fn norm_fixed(
     normalise(x, &affine, skip.map(contiguous).as_ref(), act)
 }
 
-/// The activation alone, in place if nobody else holds the tensor.
+/// The activation alone, in place if nobody else holds the tensor, else in one pass into a new one.
 pub(crate) fn activate(x: FlexTensor, act: Activation) -> FlexTensor {
     match act {
         Activation::None => x,
-        act => overwrite(x, PIECE, |_, part| slope::apply(part, act)).0,
+        // SAFETY: both parts of a piece have one length, so all of it is written.
+        act => unsafe {
+            rewrite(x, PIECE, |_, part| slope::apply(part, act), |_, from, to| slope::write(from, to, act)).0
+        },
     }
 }
 

@@ -1,6 +1,7 @@
 //! The activation as a type, so that each loop is compiled once per kind and has no branch inside.
 
 use crate::Activation;
+use std::mem::MaybeUninit;
 
 /// `v` where positive, `slope * v` elsewhere.
 pub(crate) trait Slope: Copy + Send + Sync {
@@ -87,6 +88,15 @@ negscale_cpu::for_this_cpu! {
 }
 
 negscale_cpu::for_this_cpu! {
+    /// Writes the activated values.
+    fn write_all<A: Slope>(values: &[f32], to: &mut [MaybeUninit<f32>], slope: A) {
+        for (v, to) in values.iter().zip(to) {
+            to.write(slope.apply(*v));
+        }
+    }
+}
+
+negscale_cpu::for_this_cpu! {
     /// Takes the gradient through the activation, in place, by the sign of the output.
     fn pass_all<A: Slope>(dy: &mut [f32], out: &[f32], slope: A) {
         for (dy, &out) in dy.iter_mut().zip(out) {
@@ -98,6 +108,11 @@ negscale_cpu::for_this_cpu! {
 /// Activates `values`.
 pub(crate) fn apply(values: &mut [f32], act: Activation) {
     with_slope!(act, slope => apply_all(values, slope));
+}
+
+/// Writes the activated `values` to a place of the same length.
+pub(crate) fn write(values: &[f32], to: &mut [MaybeUninit<f32>], act: Activation) {
+    with_slope!(act, slope => write_all(values, to, slope));
 }
 
 /// Turns the gradient of the output into that of what was activated.

@@ -41,6 +41,7 @@ fn shapes() -> Vec<Shape> {
         square(6, 4, [100, 130], 3, 1),
         square(3, 9, [140, 150], 3, 1),
         square(4, 16, [3, 16], 3, 1),
+        square(3, 7, [5, 12], 3, 1),
         square(5, 9, [16, 32], 3, 2),
         square(2, 8, [70, 130], 3, 2),
         square(4, 12, [32, 50], 1, 2),
@@ -167,6 +168,51 @@ fn what_is_not_a_finite_number_stays_so_where_it_is_seen() {
             }
             assert!(y[per_image..].iter().all(|v| v.is_finite()), "{shape:?}: {value} is seen too far");
             assert!(dx.iter().all(|v| v.is_finite()), "{shape:?}: {value} is no part of this");
+        }
+    }
+}
+
+/// Without transforms, which spread a number over its tile: results that are sums without it do not know of it.
+#[test]
+fn what_is_not_a_finite_number_reaches_only_sums_that_it_is_part_of() {
+    let finite = |values: &[f32]| values.iter().map(|v| v.is_finite()).collect::<Vec<_>>();
+    for shape in shapes()
+        .into_iter()
+        .filter(|s| s.window.kernel != [3, 3] || s.window.stride != [1, 1] || s.inputs < 16)
+    {
+        let [x, weight, dy] = material(&shape);
+        // Places in the first image and its gradient, the ends of rows among them.
+        let [oh, ow] = shape.out().unwrap();
+        for (n, value) in
+            [f32::NAN, f32::INFINITY, f32::NEG_INFINITY].into_iter().cycle().enumerate().take(24)
+        {
+            let place = |height: usize, width: usize, channels: usize| {
+                let column = if n % 2 == 0 { width - 1 } else { n % width };
+                ((n / 2 % height) * width + column) * channels + n % channels
+            };
+            let (mut odd_x, mut odd_dy) = (x.clone(), dy.clone());
+            odd_x[place(shape.height, shape.width, shape.inputs)] = value;
+            odd_dy[place(oh, ow, shape.outputs)] = value;
+            let expected = exact(&shape, [&odd_x, &weight, &odd_dy]);
+            let expected_weights = exact(&shape, [&odd_x, &weight, &dy]);
+            for precision in [Precision::F32, Precision::Bf16] {
+                let found = ours(&shape, &[odd_x.clone(), weight.clone(), odd_dy.clone()], precision);
+                let found_weights = conv::weight_gradient(&odd_x, &dy, &shape, precision);
+                for (what, (found, expected)) in [
+                    (&found[0], &expected[0]),
+                    (&found[1], &expected[1]),
+                    (&found_weights, &expected_weights[2]),
+                ]
+                .into_iter()
+                .enumerate()
+                {
+                    let expected: Vec<f32> = expected.iter().map(|&v| v as f32).collect();
+                    assert!(
+                        finite(found) == finite(&expected),
+                        "{shape:?}, {precision:?}: result {what}, {value}"
+                    );
+                }
+            }
         }
     }
 }

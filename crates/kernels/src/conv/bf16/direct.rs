@@ -141,23 +141,57 @@ unsafe fn pack_columns_with<W: Wide>(weight: &[f32], order: &Order, first: usize
     let Order { taps, channels, step, columns, stride } = *order;
     let count = (columns - first).min(COLUMNS);
     let row = vectors(columns, first / PANEL * PANEL) * COLUMNS;
-    let mut at = 0;
+    let mut to = to;
     for tap in taps {
-        for c in (0..channels).step_by(2) {
-            let mut both = [[0.0f32; COLUMNS]; 2];
-            for (second, values) in both.iter_mut().enumerate().take(channels - c) {
-                let from = &weight[tap + (c + second) * step + first * stride..];
-                for (j, value) in values.iter_mut().enumerate().take(count) {
-                    *value = from[j * stride];
+        let from = weight.as_ptr().wrapping_add(tap + first * stride);
+        // SAFETY: inside the weights and the buffer.
+        unsafe {
+            if step == 1 {
+                // Channels of a column are neighbours: 32 of each of the columns, turned.
+                for c in (0..channels).step_by(2 * COLUMNS) {
+                    let left = channels - c;
+                    let mut rows = [W::splat(0.0).neighbours(W::splat(0.0)); COLUMNS];
+                    for (j, row) in rows.iter_mut().enumerate().take(count) {
+                        let from = from.add(c + j * stride);
+                        let further = from.wrapping_add(COLUMNS);
+                        *row = W::load_part(from, left)
+                            .neighbours(W::load_part(further, left.saturating_sub(COLUMNS)));
+                    }
+                    for pairs in W::transpose(rows).into_iter().take(left.div_ceil(2)) {
+                        W::store_pairs(pairs, to);
+                        to = to.add(row);
+                    }
                 }
+                continue;
             }
-            // SAFETY: inside the buffer.
-            unsafe {
-                let pairs = W::load(both[0].as_ptr()).pair(W::load(both[1].as_ptr()));
-                W::store_pairs(pairs, to.add(at));
+            for c in (0..channels).step_by(2) {
+                let mut both = [W::splat(0.0); 2];
+                for (n, values) in both.iter_mut().enumerate().take(channels - c) {
+                    *values = load_apart::<W>(from.add((c + n) * step), count, stride);
+                }
+                W::store_pairs(both[0].pair(both[1]), to);
+                to = to.add(row);
             }
-            at += row;
         }
+    }
+}
+
+/// The first `count` numbers, `stride` apart; the rest are 0.
+///
+/// # Safety
+/// They exist.
+#[inline(always)]
+unsafe fn load_apart<W: Wide>(from: *const f32, count: usize, stride: usize) -> W {
+    // SAFETY: by contract.
+    unsafe {
+        if stride == 1 {
+            return W::load_part(from, count);
+        }
+        let mut values = [0.0f32; COLUMNS];
+        for (j, value) in values.iter_mut().enumerate().take(count) {
+            *value = *from.add(j * stride);
+        }
+        W::load(values.as_ptr())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Convolutions whose factors are rounded to bf16: see [`wide`] for the arithmetic.
 
 mod direct;
+mod point;
 mod tile;
 mod weight;
 mod wide;
@@ -35,6 +36,9 @@ pub(super) fn data_gradient(dy: &[f32], weight: &[f32], shape: &Shape, out: [usi
 pub(super) fn weight_gradient(x: &[f32], dy: &[f32], shape: &Shape, out: [usize; 2]) -> Vec<f32> {
     if winograd::pays_for_weights(shape, out) {
         return winograd::weight_gradient(x, dy, shape, out);
+    }
+    if crate::conv::point::fits(shape) {
+        return point::gradient(x, dy, shape);
     }
     weight::gradient(x, dy, shape)
 }

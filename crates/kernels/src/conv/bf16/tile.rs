@@ -157,6 +157,25 @@ unsafe fn outer_block<W: Wide, const R: usize, const C: usize>(
     stride: usize,
     add: bool,
 ) {
+    // SAFETY: by contract.
+    unsafe {
+        let held = sums_of::<W, R, C>(left, step, right, length);
+        // One by one and not in a loop: an index that varies would keep all sums in memory.
+        each_row!(R, i => put_sums(held[i], sums.add(i * stride), add));
+    }
+}
+
+/// The sums over `n` of `left[n * step + i] . right[n * 16 C + 16 c + j]`, for `R` rows `i`.
+///
+/// # Safety
+/// The places above exist.
+#[inline(always)]
+pub(super) unsafe fn sums_of<W: Wide, const R: usize, const C: usize>(
+    left: *const Pair,
+    step: usize,
+    right: *const Pair,
+    length: usize,
+) -> [[W; C]; R] {
     // SAFETY: all offsets stay inside what the caller vouches for.
     unsafe {
         let mut held = [[W::splat(0.0); C]; R];
@@ -175,8 +194,7 @@ unsafe fn outer_block<W: Wide, const R: usize, const C: usize>(
             }
             a = a.wrapping_add(step);
         }
-        // One by one and not in a loop: an index that varies would keep all sums in memory.
-        each_row!(R, i => put_sums(held[i], sums.add(i * stride), add));
+        held
     }
 }
 

@@ -1,12 +1,10 @@
 //! Gradient of the weights, for any window: a product over pixels, taken two by two.
 //!
 //! As in [`crate::conv::weight`]. The pairs of the product are neighbouring output pixels $x$, $x + 1$ of a row, so the copy of the images
-//! holds each number beside the one a stride further; a row's last pixel may be paired with a gradient of 0.
-//! Dense layers and 1x1 convolutions of stride 1 are one long row of pixels, whatever their images.
+//! holds each number beside the one a stride further. A row's last pixel may be paired with one that no window sees: both are 0 there.
 
 use super::tile::{COLUMNS, OUTER, PANEL, outer};
 use super::wide::{Pair, Wide, dispatch_pairs};
-use crate::Window;
 use crate::conv::{Shape, parallel};
 use crate::scratch::{Scratch, Shared, filled};
 
@@ -36,30 +34,8 @@ struct Job {
 // SAFETY: the inputs are only read; every piece of work has its own part of `sums`.
 unsafe impl Sync for Job {}
 
-/// The same convolution with fewer, longer rows, where no window sees a border: all pixels in a row.
-fn flattened(shape: &Shape) -> Shape {
-    if shape.window == Window::square(1, 1, 0) {
-        let pixels = shape.batch * shape.height * shape.width;
-        // Rows short enough for the copies, many enough for the threads, and even, so that no pixel is without a partner.
-        let fits = |width: &usize| pixels.is_multiple_of(*width);
-        let longest = pixels.div_ceil(PIECES).clamp(1, 2 * BLOCK);
-        let even = (longest / 2..=longest).rev().filter(|width| width.is_multiple_of(2)).find(fits);
-        if let Some(width) = even.or_else(|| (1..=8 * BLOCK).rev().find(fits)) {
-            return Shape { batch: 1, height: pixels / width, width, ..*shape };
-        }
-    }
-    *shape
-}
-
 /// See [`crate::conv::weight_gradient`].
 pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
-    let shape = &flattened(shape);
-    let window = shape.window;
-    // Without a window both sides are alike. Exchanged, the sums lie as the weights do.
-    let exchanged = window == Window::square(1, 1, 0);
-    let (x, dy) = if exchanged { (dy, x) } else { (x, dy) };
-    let shape =
-        &if exchanged { Shape { inputs: shape.outputs, outputs: shape.inputs, ..*shape } } else { *shape };
     let out = shape.checked_out();
     let Shape { batch, inputs, outputs, window, .. } = *shape;
     let [kh, kw] = window.kernel;
@@ -100,19 +76,7 @@ pub(super) fn gradient(x: &[f32], dy: &[f32], shape: &Shape) -> Vec<f32> {
                         let part = &sums[lane * per_lane + at..][..COLUMNS];
                         row.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
                     }
-                    let count = (outputs - first).min(COLUMNS);
-                    if exchanged {
-                        // SAFETY: inside the weights; every weight is written once.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(
-                                row.as_ptr(),
-                                to.get().add(i * outputs + first),
-                                count,
-                            );
-                        }
-                        continue;
-                    }
-                    for (j, sum) in row.iter().enumerate().take(count) {
+                    for (j, sum) in row.iter().enumerate().take(outputs - first) {
                         // SAFETY: inside the weights; every weight is written once.
                         unsafe { *to.get().add((((first + j) * inputs + i) * kh + r) * kw + s) = *sum };
                     }
@@ -219,6 +183,12 @@ unsafe fn piece_with<W: Wide>(job: &Job, lane: usize, group: usize) {
                             }
                             to = to.add(NARROW);
                             from = from.wrapping_add(pair_step);
+                        }
+                        if !ow.is_multiple_of(2) {
+                            // No gradient belongs to the second pixel: 0 times infinity would be a number of its taps.
+                            for n in 0..here {
+                                (*to.sub(NARROW).add(n))[1] = 0;
+                            }
                         }
                     }
                     let to = sums.add((r * job.places + place) * job.channels);

@@ -47,6 +47,10 @@ pub(in crate::conv) trait Wide: Numbers {
     unsafe fn store_rounded(self, to: *mut u16);
     /// Rounded, each `self` beside its `second`.
     unsafe fn pair(self, second: Self) -> Self::Pairs;
+    /// Rounded, neighbours in pairs: first those of `self`, then those of `further`.
+    unsafe fn neighbours(self, further: Self) -> Self::Pairs;
+    /// Pair `i` of row `j` becomes pair `j` of row `i`.
+    unsafe fn transpose(rows: [Self::Pairs; 16]) -> [Self::Pairs; 16];
     unsafe fn splat_pair(from: *const Pair) -> Self::Pairs;
     unsafe fn load_pairs(from: *const Pair) -> Self::Pairs;
     unsafe fn store_pairs(pairs: Self::Pairs, to: *mut Pair);
@@ -97,6 +101,15 @@ impl Wide for [f32; 16] {
     #[inline(always)]
     unsafe fn pair(self, second: Self) -> Self::Pairs {
         std::array::from_fn(|i| [round(self[i]), round(second[i])])
+    }
+    #[inline(always)]
+    unsafe fn neighbours(self, further: Self) -> Self::Pairs {
+        let at = |i: usize| round(if i < 16 { self[i] } else { further[i - 16] });
+        std::array::from_fn(|i| [at(2 * i), at(2 * i + 1)])
+    }
+    #[inline(always)]
+    unsafe fn transpose(rows: [Self::Pairs; 16]) -> [Self::Pairs; 16] {
+        std::array::from_fn(|i| std::array::from_fn(|j| rows[j][i]))
     }
     #[inline(always)]
     unsafe fn splat_pair(from: *const Pair) -> Self::Pairs {
@@ -200,6 +213,46 @@ mod avx512 {
                     order[2 * i + 1] = 16 + i as u16;
                 }
                 _mm512_permutexvar_epi16(transmute::<[u16; 32], __m512i>(order), both)
+            }
+        }
+        #[inline(always)]
+        unsafe fn neighbours(self, further: Self) -> __m512i {
+            // SAFETY: see above; both types are 32 bf16.
+            unsafe { transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(further, self)) }
+        }
+        #[inline(always)]
+        unsafe fn transpose(rows: [__m512i; 16]) -> [__m512i; 16] {
+            // SAFETY: see above.
+            unsafe {
+                // Blocks of 4 x 4 first: of rows 4 b, ..., 4 b + 3, result 4 b + i has column 4 q + i in quarter q.
+                let mut blocks = rows;
+                for b in (0..16).step_by(4) {
+                    let (low, further_low) = (
+                        _mm512_unpacklo_epi32(rows[b], rows[b + 1]),
+                        _mm512_unpacklo_epi32(rows[b + 2], rows[b + 3]),
+                    );
+                    let (high, further_high) = (
+                        _mm512_unpackhi_epi32(rows[b], rows[b + 1]),
+                        _mm512_unpackhi_epi32(rows[b + 2], rows[b + 3]),
+                    );
+                    blocks[b] = _mm512_unpacklo_epi64(low, further_low);
+                    blocks[b + 1] = _mm512_unpackhi_epi64(low, further_low);
+                    blocks[b + 2] = _mm512_unpacklo_epi64(high, further_high);
+                    blocks[b + 3] = _mm512_unpackhi_epi64(high, further_high);
+                }
+                // Then the quarters: column 4 q + i is quarter q of results i, 4 + i, 8 + i and 12 + i.
+                let mut columns = rows;
+                for i in 0..4 {
+                    let even = _mm512_shuffle_i32x4::<0x88>(blocks[i], blocks[4 + i]);
+                    let odd = _mm512_shuffle_i32x4::<0xdd>(blocks[i], blocks[4 + i]);
+                    let further_even = _mm512_shuffle_i32x4::<0x88>(blocks[8 + i], blocks[12 + i]);
+                    let further_odd = _mm512_shuffle_i32x4::<0xdd>(blocks[8 + i], blocks[12 + i]);
+                    columns[i] = _mm512_shuffle_i32x4::<0x88>(even, further_even);
+                    columns[4 + i] = _mm512_shuffle_i32x4::<0x88>(odd, further_odd);
+                    columns[8 + i] = _mm512_shuffle_i32x4::<0xdd>(even, further_even);
+                    columns[12 + i] = _mm512_shuffle_i32x4::<0xdd>(odd, further_odd);
+                }
+                columns
             }
         }
         #[inline(always)]
