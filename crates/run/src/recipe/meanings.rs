@@ -118,8 +118,8 @@ pub(super) const TOP: &[Row] = &[
     (
         "classifier",
         Text,
-        "linear",
-        "last layer: linear (trained), or tree (fixed class vectors by the class tree, of which only the scale is trained)",
+        UNSET,
+        "last layer: linear (trained), or tree (fixed class vectors by the class tree, of which only the scale is trained). linear if not set",
     ),
     (
         "precision",
