@@ -23,8 +23,8 @@ pub mod schedule;
 pub use error::{Error, Result};
 pub use negscale_kernels::{Precision, fast_precision};
 pub use networks::{
-    CARDS, Classifier, FEW_CLASSES, Heads, InitScheme, Input, Loading, Mode, NetCard, NetSpec, Network,
-    Output, PRECISIONS, ParameterEntry, ParameterKind, Pass, Projection, Samples, card, multiply_adds, names,
-    precision_name, precision_named,
+    CARDS, Classifier, FEW_CLASSES, Heads, InitScheme, Input, LastLayer, Loading, Mode, NetCard, NetSpec,
+    Network, Output, PRECISIONS, ParameterEntry, ParameterKind, Pass, Projection, Samples, card,
+    multiply_adds, names, precision_name, precision_named,
 };
 pub use scan::{Scan, accuracy, scan, to_samples, values};

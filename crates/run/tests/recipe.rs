@@ -233,6 +233,9 @@ fn what_cannot_be_read_says_where_it_stands_and_what_was_meant() {
     refused("epochs = \"ten\"", &["mine.toml", "`epochs`", "whole number", "\"ten\""]);
     refused("epochs = -1", &["`epochs`", "whole number", "-1"]);
     refused("width = nan", &["`width`", "a number"]);
+    let layers = Layers::new().with_sets(["classifier=round".to_owned()]).unwrap();
+    let message = layers.resolve(ItemKind::Features, None).unwrap_err().to_string();
+    assert!(message.contains("classifier") && message.contains("linear or tree"), "{message}");
     refused("hidden = [1, \"a\"]", &["`hidden`", "list of whole numbers"]);
     refused("negscale = 3", &["mine.toml", "`negscale`", "table", "3"]);
     refused("data = { name = 1 }", &["`data`", "string", "a table"]);
@@ -427,10 +430,11 @@ fn recipes_that_do_not_record_are_written_as_before() {
         let layers = Layers::new().with_sets(sets.iter().map(|set| set.to_string())).unwrap();
         layers.resolve(ItemKind::Features, None).unwrap()
     };
-    let (plain, off) = (resolve(&[]), resolve(&["similarity=false", "probe=0"]));
+    let (plain, off) = (resolve(&[]), resolve(&["similarity=false", "probe=0", "classifier=linear"]));
     assert_eq!(plain.fingerprint(), off.fingerprint());
     assert!(!plain.to_toml().contains("probe"), "{}", plain.to_toml());
-    let on = resolve(&["similarity=true", "probe=64"]);
+    let on = resolve(&["similarity=true", "probe=64", "classifier=tree"]);
+    assert_eq!(on.train.classifier.name(), "tree");
     assert!(on.train.similarity && on.train.probe == 64 && on.train.probe_steps == 10);
     let again = Layers::new().with_text("again.toml", &on.to_toml()).unwrap();
     assert_eq!(again.resolve(ItemKind::Features, None).unwrap(), on);

@@ -9,6 +9,8 @@
 use super::dividemix::{self, DivideMix};
 use super::parts::PurifiedSettings;
 use super::parts::purification::Purifying;
+use super::parts::semi_supervised::LONG_WARM_UP;
+use super::parts::warm_up::WarmUp;
 use super::prelude::*;
 
 /// The card.
@@ -32,6 +34,7 @@ pub const CARD: Card = Card {
 fn mild() -> dividemix::Settings {
     let mut settings = dividemix::Settings::default();
     settings.semi.lambda_u = 0.0;
+    settings.semi.warm_up = WarmUp::Set(LONG_WARM_UP);
     settings
 }
 

@@ -52,9 +52,14 @@ impl Settings {
             // Published of CIFAR-100 with "heavy" noise; where that begins is ours.
             self.warm_up_mix = facts.classes <= FEW_CLASSES || facts.noise.rate() < 0.5;
         }
-        self.warm_up.settle(facts.classes).check("warm_up")?;
+        self.warm_up_for(facts.classes).check("warm_up")?;
         self.check()?;
         Ok(self)
+    }
+
+    /// By itself half of the epochs, as published for a hundred classes. With few a network is sure sooner, and learns wrong labels by then.
+    fn warm_up_for(&self, classes: usize) -> Milestone {
+        self.warm_up.or(|| Milestone::Share(if classes <= FEW_CLASSES { 0.2 } else { 0.5 }))
     }
 }
 
@@ -78,8 +83,8 @@ impl Dsos {
     fn new(settings: Settings, facts: &Facts) -> Result<Self> {
         let settings = settings.checked(facts)?;
         // At least one epoch in which labels are corrected.
-        let warm_up =
-            settings.warm_up.settle(facts.classes).epochs(facts.epochs).min(facts.epochs.saturating_sub(1));
+        let warm_up = settings.warm_up_for(facts.classes).epochs(facts.epochs);
+        let warm_up = warm_up.min(facts.epochs.saturating_sub(1));
         Ok(Self { warm_up, batch: facts.batch, labels: Vec::new(), worth: Vec::new(), settings })
     }
 

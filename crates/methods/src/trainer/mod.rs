@@ -146,8 +146,14 @@ impl Trainer {
         let Task { train, test, second_test, preparation, tree, noise } = task;
         let classes = train.classes().to_vec();
         let (train, held_out) = task::divide(train, settings.validation, settings.seed)?;
-        if plugins::card(&settings.plugin)?.attaches() {
+        let needs_tree_now = !settings.classifier.is_linear();
+        if plugins::card(&settings.plugin)?.attaches() || needs_tree_now {
             tree.check(&train.0)?;
+        }
+        if needs_tree_now && tree.taxonomy().is_none() {
+            let problem = "classifier = \"tree\" needs a class tree before training begins, and this one would be learnt during \
+                           it: give a `tree`, or set classifier = \"linear\"";
+            return Err(Error::Settings { place: "classifier".into(), problem: problem.into() });
         }
         let device = open_device(&settings.device)?;
         let probe = Probe::new(&train, &preparation, &settings, &device)?;
@@ -177,7 +183,7 @@ impl Trainer {
         if let (Some(plugin), Tree::Given(tree)) = (&mut plugin, &tree) {
             plugin.set_tree(tree)?;
         }
-        let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &device)?;
+        let nets = stage::networks(&settings, preparation.input(), classes.len(), 0, &tree, &device)?;
         let networks = Networks::new(nets, &Optimiser::new(settings.optimiser.clone())?, settings.seed);
         // One set of threads reads for the whole run.
         let beside = |set| Ok::<_, Error>(shown(set)?.with_threads_of(&train));

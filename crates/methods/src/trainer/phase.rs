@@ -91,7 +91,7 @@ impl Trainer {
             for &net in &batch.trains {
                 let network = self.networks.net(net);
                 if let Some(length) = network.take_gradient_length() {
-                    plugin.hear(net, length, network.rectifies_features());
+                    plugin.hear(net, length, network.rectifies());
                 }
             }
         }

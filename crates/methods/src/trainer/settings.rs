@@ -7,7 +7,7 @@ use negscale_audit::VerdictSettings;
 use negscale_audit::ledger::RECENT_EPOCHS;
 use negscale_nets::optim::OptimiserSettings;
 use negscale_nets::schedule::Schedule;
-use negscale_nets::{NetSpec, Precision};
+use negscale_nets::{LastLayer, NetSpec, Precision};
 
 /// What is trained, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,8 @@ pub struct TrainSettings {
     pub width: f64,
     /// Hidden layers of `mlp` and `mlp-bottleneck`; empty for their usual ones.
     pub hidden: Vec<usize>,
+    /// The last layer: trained, or fixed vectors by the class tree.
+    pub classifier: LastLayer,
     /// How products are taken, in training and evaluation.
     pub precision: Precision,
     /// Epochs, at least 1.
@@ -75,6 +77,7 @@ impl TrainSettings {
             net: net.into(),
             width: 1.0,
             hidden: Vec::new(),
+            classifier: LastLayer::Linear,
             precision: Precision::F32,
             epochs: regime.epochs,
             batch: regime.batch,
@@ -147,7 +150,7 @@ impl TrainSettings {
         let seed = self.seed.wrapping_mul(16).wrapping_add(number as u64);
         let seed = seed ^ (stage as u64) << 48;
         let spec = NetSpec::new(self.net.clone(), input, classes).seeded(seed).scaled(self.width);
-        Ok(NetSpec { heads: card.heads, hidden: self.hidden.clone(), ..spec })
+        Ok(NetSpec { heads: card.heads, hidden: self.hidden.clone(), classifier: self.classifier, ..spec })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Stages of a run: where the schedule stands, and what is reset.
 
 use super::similarity::Probe;
-use super::{TrainSettings, Trainer};
+use super::{TrainSettings, Trainer, Tree};
 use crate::Result;
 use crate::host::{Batch, Epoch, Networks, Plan, Reset, ScannedSet};
 use crate::hosts;
 use crate::plugins::{self, Look, Wants};
 use burn::tensor::Device;
+use negscale::Taxonomy;
 use negscale_nets::optim::{Optimiser, Pace};
 use negscale_nets::schedule::Moment;
 use negscale_nets::{Input, Network};
@@ -18,14 +19,21 @@ pub(super) fn networks(
     input: Input,
     classes: usize,
     stage: usize,
+    tree: &Tree,
     device: &Device,
 ) -> Result<Vec<Network>> {
     let device = device.clone().autodiff();
     let is_tapped = plugins::card(&settings.plugin)?.attaches();
+    let vectors =
+        if settings.classifier.is_linear() { None } else { tree.taxonomy().map(Taxonomy::class_vectors) };
     let build = |number| {
         let net = Network::build(&settings.spec(input, classes, stage, number)?, &device)?;
         let net = net.with_precision(settings.precision);
-        Ok(if is_tapped { net.with_meter() } else { net })
+        let net = if is_tapped { net.with_meter() } else { net };
+        Ok(match &vectors {
+            Some(vectors) => net.with_class_vectors(&vectors.rows, vectors.dim)?,
+            None => net,
+        })
     };
     (0..hosts::card(&settings.host)?.nets).map(build).collect()
 }
@@ -40,7 +48,7 @@ impl Trainer {
                     self.plugin.iter_mut().for_each(|plugin| plugin.forget());
                     let stage = plan.stage.map_or(0, |stage| stage.number);
                     let (input, classes) = (self.preparation.input(), self.classes.len());
-                    networks(&self.settings, input, classes, stage, &self.device)?
+                    networks(&self.settings, input, classes, stage, &self.tree, &self.device)?
                 }
                 _ => (0..self.networks.len()).map(|net| self.networks.net(net).clone()).collect(),
             };

@@ -55,11 +55,13 @@ mod permuted;
 mod picture;
 mod summary;
 mod tsv;
+mod vectors;
 mod wordnet;
 
 pub use distance::{Distances, Relation, Thresholds};
 pub use learnt::{LEARNT_MAX_DISTANCE, LearntSettings, class_means};
 pub use summary::Summary;
+pub use vectors::ClassVectors;
 pub use wordnet::{SeveralHypernyms, WordNetOptions};
 
 /// A tree whose classes are numbered 0 to C - 1.

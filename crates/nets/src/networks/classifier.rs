@@ -23,6 +23,13 @@ fn is_classifier(entry: &ParameterEntry) -> bool {
 impl Network {
     /// The last layer.
     pub fn classifier(&self) -> Result<Classifier> {
+        if !self.spec().classifier.is_linear() {
+            let (net, setting, value) =
+                (self.spec().name.clone(), "classifier", self.spec().classifier.name().into());
+            let wanted =
+                "its logits are cosines, which a linear layer cannot stand for; set classifier = \"linear\"";
+            return Err(Error::Setting { net, setting, value, wanted });
+        }
         let mut found = Classifier {
             weight: Vec::new(),
             bias: vec![0.0; self.spec().classes],

@@ -21,7 +21,7 @@ pub struct Cnn7 {
     c4: Conv,
     c5: Conv,
     c6: Conv,
-    linear1: Dense,
+    pub(super) linear1: Dense,
     bn1: Norm,
     bn2: Norm,
     bn3: Norm,

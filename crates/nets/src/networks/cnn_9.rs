@@ -30,7 +30,7 @@ pub struct Cnn9 {
     c7: Conv,
     c8: Conv,
     c9: Conv,
-    l_c1: Dense,
+    pub(super) l_c1: Dense,
     bn1: Norm,
     bn2: Norm,
     bn3: Norm,

@@ -23,7 +23,7 @@ pub struct CnnSmall {
     bn3: Norm,
     conv4: Conv,
     bn4: Norm,
-    fc: Dense,
+    pub(super) fc: Dense,
 }
 
 impl CnnSmall {

@@ -135,7 +135,7 @@ pub struct InceptionResNetV2 {
     repeat_2: Vec<Block>,
     block8: Block,
     conv2d_7b: Unit,
-    classif: Dense,
+    pub(super) classif: Dense,
     dropout: f64,
 }
 

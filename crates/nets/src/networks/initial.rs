@@ -117,23 +117,34 @@ pub(super) fn stream(seed: u64, name: &str, step: u64) -> ChaCha8Rng {
     ChaCha8Rng::from_seed(key)
 }
 
-fn draw(seed: u64, path: &str, count: usize, spread: Spread) -> Vec<f32> {
+/// Numbers in the open interval (0, 1), so that their logarithm is finite.
+fn units(seed: u64, path: &str) -> impl FnMut() -> f64 {
     let mut stream = stream(seed, path, 0);
-    // Open interval (0, 1), so that the logarithm below is finite.
-    let mut unit = || ((stream.next_u64() >> 11) as f64 + 0.5) * f64::powi(2.0, -53);
+    move || ((stream.next_u64() >> 11) as f64 + 0.5) * f64::powi(2.0, -53)
+}
+
+/// Normal numbers of mean 0.
+pub(super) fn normals(seed: u64, path: &str, count: usize, deviation: f64) -> Vec<f64> {
+    let mut unit = units(seed, path);
+    let mut values = Vec::with_capacity(count + 1);
+    while values.len() < count {
+        // Box and Muller: two independent normals from two uniforms.
+        let (radius, angle) = (deviation * (-2.0 * unit().ln()).sqrt(), std::f64::consts::TAU * unit());
+        values.extend([radius * angle.cos(), radius * angle.sin()]);
+    }
+    values.truncate(count);
+    values
+}
+
+fn draw(seed: u64, path: &str, count: usize, spread: Spread) -> Vec<f32> {
     match spread {
         Spread::Constant(value) => vec![value; count],
-        Spread::Uniform(bound) => (0..count).map(|_| (bound * (2.0 * unit() - 1.0)) as f32).collect(),
+        Spread::Uniform(bound) => {
+            let mut unit = units(seed, path);
+            (0..count).map(|_| (bound * (2.0 * unit() - 1.0)) as f32).collect()
+        }
         Spread::Normal(deviation) => {
-            let mut values = Vec::with_capacity(count + 1);
-            while values.len() < count {
-                // Box and Muller: two independent normals from two uniforms.
-                let (radius, angle) =
-                    (deviation * (-2.0 * unit().ln()).sqrt(), std::f64::consts::TAU * unit());
-                values.extend([(radius * angle.cos()) as f32, (radius * angle.sin()) as f32]);
-            }
-            values.truncate(count);
-            values
+            normals(seed, path, count, deviation).into_iter().map(|value| value as f32).collect()
         }
     }
 }

@@ -19,7 +19,7 @@ use negscale_kernels::Activation;
 #[derive(Module, Debug)]
 pub struct Mlp {
     hidden: Vec<Dense>,
-    fc: Dense,
+    pub(super) fc: Dense,
     /// Whether the classifier begins with a ReLU.
     rectifies: bool,
 }

@@ -7,13 +7,11 @@ use super::pass::{Mode, Pass};
 use super::run::{Run, Tensors};
 use super::samples::Samples;
 use super::shapes::Shapes;
-use super::spec::{Input, NetSpec};
-use super::state::ParameterKind;
+use super::spec::{Input, LastLayer, NetSpec};
+use super::tree_classifier;
 use super::{cnn_7, cnn_9, cnn_small, inception, mlp, preact, resnet, resnet_20, vgg};
 use crate::{Error, Result};
-use burn::module::{
-    Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
-};
+use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use negscale_kernels::{Meter, Precision, listen};
 use std::sync::Arc;
@@ -32,7 +30,7 @@ pub struct Output {
 
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)] // one per network
-enum Body {
+pub(super) enum Body {
     Mlp(mlp::Mlp),
     CnnSmall(cnn_small::CnnSmall),
     ResNet20(resnet_20::ResNet20),
@@ -99,6 +97,21 @@ impl Body {
         }
     }
 
+    /// The last layer.
+    pub(super) fn last(&self) -> &Dense {
+        match self {
+            Self::Mlp(net) => &net.fc,
+            Self::CnnSmall(net) => &net.fc,
+            Self::ResNet20(net) => &net.linear,
+            Self::PreAct(net) => &net.linear,
+            Self::ResNet(net) => &net.fc,
+            Self::Vgg(net) => net.last(),
+            Self::Inception(net) => &net.classif,
+            Self::Cnn9(net) => &net.l_c1,
+            Self::Cnn7(net) => &net.linear1,
+        }
+    }
+
     /// Sizes on the way through: features and logits, or why the input does not fit.
     fn trace(&self, spec: &NetSpec, input: Input) -> Result<(usize, Shapes)> {
         let mut shapes = Shapes::default();
@@ -122,25 +135,28 @@ impl Body {
 /// A network with its heads.
 #[derive(Debug, Clone)]
 pub struct Network {
-    body: Body,
-    projection: Option<Vec<Slot>>,
-    prediction: Option<Vec<Slot>>,
-    concepts: Option<Dense>,
-    spec: NetSpec,
-    features: usize,
-    precision: Precision,
+    pub(super) body: Body,
+    pub(super) projection: Option<Vec<Slot>>,
+    pub(super) prediction: Option<Vec<Slot>>,
+    pub(super) concepts: Option<Dense>,
+    /// Of a tree classifier: the logarithm of what cosines are multiplied with.
+    pub(super) log_scale: Option<Param<Tensor<1>>>,
+    pub(super) spec: NetSpec,
+    pub(super) features: usize,
+    pub(super) precision: Precision,
     /// Of one sample, heads left out.
-    multiply_adds: u64,
+    pub(super) multiply_adds: u64,
     /// Multiply-adds of passes of evaluation, and of the way there in passes of training.
-    work: Arc<[AtomicU64; 2]>,
+    pub(super) work: Arc<[AtomicU64; 2]>,
     /// Measures the gradient that the classifier hands to the features, where somebody wants to know.
-    meter: Option<Meter>,
+    pub(super) meter: Option<Meter>,
 }
 
 impl Network {
     /// Builds the network on a device. Weights are drawn when they are first used.
     pub fn build(spec: &NetSpec, device: &Device) -> Result<Self> {
         let site = Site::new(spec.seed, spec.checked()?.rule, device);
+        let spec = &spec.clone().with_fitting_bias();
         let body = Body::new(spec, &site)?;
         let (features, Shapes { multiply_adds, .. }) = body.trace(spec, spec.input)?;
         let heads = spec.heads;
@@ -152,6 +168,7 @@ impl Network {
                 .filter(|_| heads.prediction)
                 .map(|kind| prediction(&site, kind.size(features))),
             concepts: heads.projection.and_then(|kind| concepts(&site, kind, spec.classes)),
+            log_scale: (spec.classifier == LastLayer::Tree).then(|| tree_classifier::log_scale(&site)),
             spec: spec.clone(),
             features,
             precision: Precision::F32,
@@ -175,11 +192,6 @@ impl Network {
     /// there were none, or without [`with_meter`](Self::with_meter).
     pub fn take_gradient_length(&self) -> Option<f64> {
         self.meter.as_ref()?.take()
-    }
-
-    /// Whether the classifier sees features after a ReLU, while they are handed out before it.
-    pub fn rectifies_features(&self) -> bool {
-        matches!(self.body, Body::Mlp(_))
     }
 
     /// How products are taken.
@@ -226,7 +238,7 @@ impl Network {
 
     /// Whether the classifier begins with a ReLU: features are then what comes before it.
     pub fn rectifies(&self) -> bool {
-        matches!(&self.body, Body::Mlp(net) if net.rectifies())
+        self.log_scale.is_none() && matches!(&self.body, Body::Mlp(net) if net.rectifies())
     }
 
     /// Features and logits of a batch. Images may be of another size than the network was built for, if they fit.
@@ -253,16 +265,31 @@ impl Network {
             Some(meter) => listen(features.clone(), meter),
             None => features.clone(),
         };
-        Ok(Output { logits: self.body.classify(run, seen), features })
+        Ok(Output { logits: self.logits(run, seen), features })
     }
 
     /// Logits of features: the classifier alone.
     pub fn classify(&self, features: Tensor<2>, pass: &Pass) -> Tensor<2> {
-        self.body.classify(&mut self.run(pass), features)
+        self.logits(&mut self.run(pass), features)
+    }
+
+    fn logits(&self, run: &mut Tensors, features: Tensor<2>) -> Tensor<2> {
+        match &self.log_scale {
+            Some(log_scale) => tree_classifier::classify(run, features, self.body.last(), log_scale.val()),
+            None => self.body.classify(run, features),
+        }
     }
 
     /// Path of the classifier's parameters, the last layer alone: what an optimiser can be restricted to.
     pub fn classifier_path(&self) -> &'static str {
+        if self.log_scale.is_some() {
+            return tree_classifier::LOG_SCALE;
+        }
+        self.last_path()
+    }
+
+    /// Path of the last layer.
+    pub(super) fn last_path(&self) -> &'static str {
         match self.body {
             Body::Mlp(_) | Body::CnnSmall(_) | Body::ResNet(_) => "fc",
             Body::ResNet20(_) | Body::PreAct(_) => "linear",
@@ -315,108 +342,3 @@ impl Network {
 pub fn multiply_adds(spec: &NetSpec) -> Result<u64> {
     Network::build(spec, &Device::flex())?.multiply_adds()
 }
-
-/// By hand, so that the body's parameters have PyTorch's names and not a prefix of ours.
-impl Module for Network {
-    fn collect_devices(&self, devices: Devices) -> Devices {
-        let devices = self.body.collect_devices(devices);
-        let devices = self.prediction.collect_devices(self.projection.collect_devices(devices));
-        self.concepts.collect_devices(devices)
-    }
-
-    fn fork(self, device: &Device) -> Self {
-        Self {
-            body: self.body.fork(device),
-            projection: self.projection.fork(device),
-            prediction: self.prediction.fork(device),
-            concepts: self.concepts.fork(device),
-            ..self
-        }
-    }
-
-    fn to_device(self, device: &Device) -> Self {
-        Self {
-            body: self.body.to_device(device),
-            projection: self.projection.to_device(device),
-            prediction: self.prediction.to_device(device),
-            concepts: self.concepts.to_device(device),
-            ..self
-        }
-    }
-
-    fn train(self) -> Self {
-        Self {
-            body: self.body.train(),
-            projection: self.projection.train(),
-            prediction: self.prediction.train(),
-            concepts: self.concepts.train(),
-            ..self
-        }
-    }
-
-    fn valid(&self) -> Self {
-        Self {
-            body: self.body.valid(),
-            projection: self.projection.valid(),
-            prediction: self.prediction.valid(),
-            concepts: self.concepts.valid(),
-            spec: self.spec.clone(),
-            features: self.features,
-            precision: self.precision,
-            multiply_adds: self.multiply_adds,
-            work: self.work.clone(),
-            meter: self.meter.clone(),
-        }
-    }
-
-    fn materialize(self) -> Self {
-        Self {
-            body: self.body.materialize(),
-            projection: self.projection.materialize(),
-            prediction: self.prediction.materialize(),
-            concepts: self.concepts.materialize(),
-            ..self
-        }
-    }
-
-    /// Trained parameters, as PyTorch counts them: running statistics are left out.
-    fn num_params(&self) -> usize {
-        let trained = self.entries().into_iter().filter(|entry| entry.kind != ParameterKind::Buffer);
-        trained.map(|entry| entry.shape.iter().product::<usize>()).sum()
-    }
-
-    fn visit<V: ModuleVisitor>(&self, visitor: &mut V) {
-        self.body.visit(visitor);
-        for (name, head) in [("projection", &self.projection), ("prediction", &self.prediction)] {
-            visitor.enter_module(name, "Struct:Network");
-            head.visit(visitor);
-            visitor.exit_module(name, "Struct:Network");
-        }
-        visitor.enter_module("concepts", "Struct:Network");
-        self.concepts.visit(visitor);
-        visitor.exit_module("concepts", "Struct:Network");
-    }
-
-    fn map<M: ModuleMapper>(self, mapper: &mut M) -> Self {
-        let body = self.body.map(mapper);
-        let [projection, prediction] = [("projection", self.projection), ("prediction", self.prediction)]
-            .map(|(name, head)| {
-                mapper.enter_module(name, "Struct:Network");
-                let head = Module::map(head, mapper);
-                mapper.exit_module(name, "Struct:Network");
-                head
-            });
-        mapper.enter_module("concepts", "Struct:Network");
-        let concepts = Module::map(self.concepts, mapper);
-        mapper.exit_module("concepts", "Struct:Network");
-        Self { body, projection, prediction, concepts, ..self }
-    }
-}
-
-impl ModuleDisplayDefault for Network {
-    fn content(&self, content: Content) -> Option<Content> {
-        self.body.content(content)
-    }
-}
-
-impl ModuleDisplay for Network {}

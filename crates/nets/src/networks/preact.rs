@@ -27,7 +27,7 @@ pub struct PreActResNet {
     layer2: Vec<Block>,
     layer3: Vec<Block>,
     layer4: Vec<Block>,
-    linear: Dense,
+    pub(super) linear: Dense,
 }
 
 /// Norm before convolution, twice.

@@ -32,7 +32,7 @@ pub struct ResNet {
     layer2: Vec<Block>,
     layer3: Vec<Block>,
     layer4: Vec<Block>,
-    fc: Dense,
+    pub(super) fc: Dense,
     /// Whether a max-pool follows the stem.
     pooled: bool,
 }

@@ -21,7 +21,7 @@ pub struct ResNet20 {
     layer1: Vec<Block>,
     layer2: Vec<Block>,
     layer3: Vec<Block>,
-    linear: Dense,
+    pub(super) linear: Dense,
 }
 
 /// Two convolutions and a shortcut without parameters.

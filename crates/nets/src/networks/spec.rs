@@ -71,9 +71,38 @@ pub struct NetSpec {
     /// Sizes of the hidden layers of `mlp` (empty: one of 512) and `mlp-bottleneck` (empty: 256 and a linear one of 128).
     #[serde(default)]
     pub hidden: Vec<usize>,
-    /// Whether the classifier has a bias.
+    /// Whether the classifier has a bias. A tree classifier has none.
     #[serde(default = "yes")]
     pub classifier_bias: bool,
+    /// The last layer.
+    #[serde(default, skip_serializing_if = "LastLayer::is_linear")]
+    pub classifier: LastLayer,
+}
+
+/// What makes logits of features.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LastLayer {
+    /// A trained dense layer.
+    #[default]
+    Linear,
+    /// Fixed class vectors, of which only the scale is trained ([`Network::with_class_vectors`](super::Network::with_class_vectors)).
+    Tree,
+}
+
+impl LastLayer {
+    /// Their names, in this order.
+    pub const NAMES: [&str; 2] = ["linear", "tree"];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[usize::from(!self.is_linear())]
+    }
+
+    /// Whether it is the usual one.
+    pub fn is_linear(&self) -> bool {
+        *self == Self::Linear
+    }
 }
 
 fn one() -> f64 {
@@ -97,6 +126,7 @@ impl NetSpec {
             dropout: None,
             hidden: Vec::new(),
             classifier_bias: true,
+            classifier: LastLayer::Linear,
         }
     }
 
@@ -108,6 +138,11 @@ impl NetSpec {
     /// With this width factor.
     pub fn scaled(self, width: f64) -> Self {
         Self { width, ..self }
+    }
+
+    /// Without a bias of the classifier where it has none.
+    pub(super) fn with_fitting_bias(self) -> Self {
+        Self { classifier_bias: self.classifier_bias && self.classifier.is_linear(), ..self }
     }
 
     /// With these heads.

@@ -83,6 +83,13 @@ impl Vgg {
         self.dense(run, 6, x, Activation::None)
     }
 
+    pub(super) fn last(&self) -> &Dense {
+        match &self.classifier[6] {
+            Slot::Dense(layer) => layer,
+            _ => unreachable!("the last place holds a dense layer"),
+        }
+    }
+
     fn dense<R: Run>(&self, run: &mut R, index: usize, x: R::Row, act: Activation) -> R::Row {
         match &self.classifier[index] {
             Slot::Dense(layer) => run.dense(layer, x, act),

@@ -6,6 +6,7 @@
 
 use super::network::Network;
 use super::state::{ParameterEntry, ParameterKind};
+use super::tree_classifier::LOG_SCALE;
 use crate::{Error, Result};
 use negscale_atomic_file::write_bytes;
 use safetensors::SafeTensors;
@@ -23,8 +24,8 @@ pub struct Loading {
 }
 
 /// First name of the classifier's parameters, in any of the networks.
-pub(super) const CLASSIFIERS: [&str; 6] =
-    ["fc.", "linear.", "classif.", "classifier.6.", "l_c1.", "linear1."];
+pub(super) const CLASSIFIERS: [&str; 7] =
+    ["fc.", "linear.", "classif.", "classifier.6.", "l_c1.", "linear1.", LOG_SCALE];
 const HEADS: [&str; 3] = ["projection.", "prediction.", "concepts."];
 const IGNORED: &str = "num_batches_tracked";
 

@@ -116,6 +116,12 @@ pub(super) const TOP: &[Row] = &[
         "sizes of the hidden layers of mlp (empty: one of 512) and mlp-bottleneck (empty: 256, 128)",
     ),
     (
+        "classifier",
+        Text,
+        UNSET,
+        "last layer: linear (trained), or tree (fixed class vectors by the class tree, of which only the scale is trained). linear if not set",
+    ),
+    (
         "precision",
         Text,
         "auto",

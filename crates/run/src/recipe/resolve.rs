@@ -11,7 +11,7 @@ use negscale_data::{Dataset, Items};
 use negscale_methods::host::{Facts, ItemKind, KnownNoise};
 use negscale_methods::trainer::{TrainSettings, open_device};
 use negscale_methods::{Error, Result, hosts, plugins, settings};
-use negscale_nets::{PRECISIONS, Precision, fast_precision, optim, precision_named};
+use negscale_nets::{LastLayer, PRECISIONS, Precision, fast_precision, optim, precision_named};
 use negscale_records::nearest;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -57,6 +57,7 @@ impl Layers {
             plugin_settings: self.of_plugin(plugin.attaches())?,
             width: self.number("width").unwrap_or(begin.width),
             hidden: hidden.map(|size| size as usize).collect(),
+            classifier: self.classifier()?,
             precision: if judge == Judge::CrossFit { Precision::F32 } else { self.precision()? },
             epochs: count("epochs", begin.epochs),
             batch: count("batch", begin.batch),
@@ -109,6 +110,18 @@ impl Layers {
             Some(other) => {
                 let problem = format!("it is `{other}`; it must be training or cross-fit");
                 Err(wrong(self.place("audit.judge"), problem))
+            }
+        }
+    }
+
+    /// The last layer.
+    fn classifier(&self) -> Result<LastLayer> {
+        match self.text("classifier").unwrap_or("linear") {
+            "linear" => Ok(LastLayer::Linear),
+            "tree" => Ok(LastLayer::Tree),
+            name => {
+                let problem = format!("it is `{name}`; it must be {}", LastLayer::NAMES.join(" or "));
+                Err(wrong(self.place("classifier"), problem))
             }
         }
     }

@@ -72,6 +72,9 @@ impl Recipe {
         if train.scan_every != 1 {
             put("scan_every", whole(train.scan_every as u64));
         }
+        if !train.classifier.is_linear() {
+            put("classifier", train.classifier.name().into());
+        }
         if train.similarity {
             put("similarity", true.into());
         }

@@ -10,7 +10,8 @@
 //! the others too.
 
 use super::SemiSettings;
-use super::semi_supervised::{Divided, Taught, labels};
+use super::semi_supervised::{Divided, LONG_WARM_UP, Taught, labels};
+use super::warm_up::WarmUp;
 use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::contrast::nt_xent;
@@ -22,7 +23,7 @@ const WEAK: usize = 2;
 
 settings! {
     /// Settings that UNICON and CrossSplit share.
-    ContrastSettings over semi: SemiSettings = SemiSettings { lambda_u: 30.0, ..SemiSettings::default() };
+    ContrastSettings over semi: SemiSettings = SemiSettings { lambda_u: 30.0, warm_up: WarmUp::Set(LONG_WARM_UP), ..SemiSettings::default() };
     lambda_c: f64 = 0.025 => not_negative, "weight of the contrast between strong views of unlabelled samples";
     contrast_temperature: f64 = 0.05 => positive, "temperature of that contrast";
     tap_unlabelled: bool = false, "whether plug-ins see unlabelled samples too";

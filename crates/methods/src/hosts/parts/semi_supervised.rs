@@ -10,6 +10,7 @@
 //! is that of [`crate::kit::semi`], with $\lambda_u$ growing from the end of the warm-up over `ramp` epochs.
 
 use super::peer_selection::{self, Peers};
+use super::warm_up::WarmUp;
 use crate::host::SubBatch;
 use crate::hosts::prelude::*;
 use crate::kit::loss::ramp;
@@ -21,12 +22,17 @@ use burn::tensor::Tensor;
 use negscale_data::known::HumanLabels;
 use negscale_data::loader::Until;
 
+/// The warm-up of pictures.
+pub(crate) const LONG_WARM_UP: Milestone = Milestone::Share(0.3);
+/// So many steps of warm-up are enough for feature vectors.
+const WARM_UP_STEPS: usize = 150;
+
 settings! {
-    /// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. Warm-up and ramp are longer shares than the published ones (10 or 30, and 16, of
-    /// 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.
+    /// Settings that DivideMix, RankMatch, UNICON and CrossSplit share. On pictures warm-up and ramp are longer shares than the published ones (10 or 30,
+    /// and 16, of 300 epochs), which leave a run of twenty epochs too few steps before guesses are trusted.
     SemiSettings;
     protocol: Protocol = Protocol::Blind, Protocol::MEANING;
-    warm_up: Milestone = Milestone::Share(0.3) => milestone, "epochs of warm-up, or their share of all epochs";
+    warm_up: WarmUp = WarmUp::default(), "epochs of warm-up, or their share of all epochs; auto: 0.3, for feature vectors as few as make a tenth or 150 steps";
     warm_up_batch: usize = 0, "samples per batch in warm-up; 0: as `batch`";
     confidence_penalty: f64 = 0.0 => not_negative, "weight of the negative entropy in warm-up";
     unlabelled_batch: usize = 0, "unlabelled samples per batch; 0: in the method's usual proportion to labelled ones";
@@ -63,6 +69,7 @@ impl SemiSettings {
     /// The settings themselves, if all are in range.
     pub(crate) fn in_range(self, facts: &Facts) -> Result<Self> {
         self.check()?;
+        self.warm_up_for(facts).check("warm_up")?;
         require("batch", facts.batch as f64, facts.batch >= 2, "must be at least 2 for this method")?;
         for (name, batch) in
             [("warm_up_batch", self.warm_up_batch), ("unlabelled_batch", self.unlabelled_batch)]
@@ -70,6 +77,20 @@ impl SemiSettings {
             require(name, batch as f64, batch != 1, "must be 0 or at least 2")?;
         }
         Ok(self)
+    }
+
+    /// A network on feature vectors has learnt what it will of right labels within some 150 steps, and from then on memorises wrong ones: by itself the
+    /// warm-up is a tenth of the epochs there, more only if they have fewer steps, and never more than the share of pictures.
+    fn warm_up_for(&self, facts: &Facts) -> Milestone {
+        self.warm_up.or(|| {
+            let most = LONG_WARM_UP.epochs(facts.epochs);
+            if facts.kind == ItemKind::Images {
+                return LONG_WARM_UP;
+            }
+            let steps = facts.samples / size(self.warm_up_batch, facts.batch).max(1);
+            let enough = WARM_UP_STEPS.div_ceil(steps.max(1));
+            Milestone::Epoch(Milestone::Share(0.1).epochs(facts.epochs).max(enough).min(most))
+        })
     }
 }
 
@@ -96,18 +117,13 @@ impl Divided {
     /// `settings` are checked ones.
     pub fn new(settings: SemiSettings, facts: &Facts) -> Self {
         Self {
-            warm_up: settings.warm_up.epochs(facts.epochs),
+            warm_up: settings.warm_up_for(facts).epochs(facts.epochs),
             ramp: settings.ramp.epochs(facts.epochs),
             peers: Peers::default(),
             classes: facts.classes,
             batch: facts.batch,
             settings,
         }
-    }
-
-    /// A size of batches, of which 0 means the usual one.
-    fn size(&self, asked: usize) -> usize {
-        if asked == 0 { self.batch } else { asked }
     }
 
     /// Unlabelled samples per batch, with the method's own number if none is set.
@@ -118,7 +134,7 @@ impl Divided {
     /// The plan of an epoch of warm-up, if this is one.
     pub fn warm_up(&self, context: &HostContext) -> Option<Plan> {
         (context.epoch.number < self.warm_up)
-            .then(|| peer_selection::warm_up(self.size(self.settings.warm_up_batch), View::Weak))
+            .then(|| peer_selection::warm_up(size(self.settings.warm_up_batch, self.batch), View::Weak))
     }
 
     /// The loss of a batch of warm-up, if it is one.
@@ -136,7 +152,7 @@ impl Divided {
     ) -> Result<Plan> {
         let mut plan = Plan::default();
         plan.notes.insert("held to be clean".into(), self.peers.enter(context)?);
-        let unlabelled_batch = self.size(self.settings.unlabelled_batch);
+        let unlabelled_batch = size(self.settings.unlabelled_batch, self.batch);
         for net in 0..2 {
             let (peer, batches) = (1 - net, [self.batch, unlabelled_batch]);
             let divided = divide(&is_clean[peer], &self.peers.clean[peer], self.classes, batches);
@@ -238,6 +254,11 @@ impl Divided {
         }
         Ok((objective, out))
     }
+}
+
+/// A size of batches, of which 0 means the usual one.
+fn size(asked: usize, usual: usize) -> usize {
+    if asked == 0 { usual } else { asked }
 }
 
 /// Notes how a network's samples are divided.

@@ -1,7 +1,6 @@
-//! A warm-up that may depend on the number of classes.
+//! A warm-up that may depend on the task.
 
 use crate::kit::purify::Auto;
-use crate::settings::FEW_CLASSES;
 use negscale_nets::schedule::Milestone;
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +10,16 @@ use serde::{Deserialize, Serialize};
 pub enum WarmUp {
     /// So long.
     Set(Milestone),
-    /// By the number of classes.
+    /// As the method decides by the task.
     Auto(Auto),
 }
 
 impl WarmUp {
-    /// Half of the epochs, as published for a hundred classes. With few a network is sure sooner, and learns wrong labels by then.
-    pub(crate) fn settle(self, classes: usize) -> Milestone {
+    /// What is set, or what the method decides.
+    pub(crate) fn or(self, auto: impl FnOnce() -> Milestone) -> Milestone {
         match self {
             Self::Set(milestone) => milestone,
-            Self::Auto(_) => Milestone::Share(if classes <= FEW_CLASSES { 0.2 } else { 0.5 }),
+            Self::Auto(_) => auto(),
         }
     }
 }
