@@ -93,7 +93,7 @@ pub fn report() -> AuditReport {
                     share,
                     chance,
                     interval: [0.9 * share / chance, 1.1 * share / chance],
-                    pairs: Some([0.962, chance]),
+                    pairs: Some([if relation == "unrelated" { 0.991 } else { 0.962 }, chance]),
                 })
                 .to_vec(),
         }),
