@@ -1,7 +1,6 @@
 //! Why a label is doubted, in words and numbers.
 
 use super::losses::LossHistory;
-use negscale::Taxonomy;
 use negscale::taxonomy::{Relation, Thresholds};
 use negscale_audit::neighbours::{Copies, Outliers};
 use negscale_audit::{Finding, NoiseEstimate, Predictions};
