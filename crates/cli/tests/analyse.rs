@@ -109,6 +109,15 @@ fn figures_of_files_are_those_counted_by_hand() {
     close("/change/known/by_truth/clean_noisy/same/normalised", -0.5);
     close("/change/known/by_truth/clean_clean/unrelated/rms", 0.0);
     close("/target/wrong", 0.2);
+    // Its label is a related class; of the given labels of other classes than rose two of four would be. Rose and lying tulip are no related pair.
+    close("/label_noise/wrong", 1.0);
+    close("/label_noise/errors/related/ratio", 2.0);
+    close("/label_noise/pairs/related/precision", 2.0 / 3.0);
+    close("/label_noise/pairs/unrelated/precision", 1.0);
+    assert!(
+        found["believed_noise"].is_null() && found["run"]["drift"].is_null(),
+        "files have neither beliefs nor classifier"
+    );
     close("/run/class_means/2/3", 1.0);
     assert!(found["perturbation"]["largest"].as_f64().unwrap() > 0.1 && found["bound"].is_null());
     let told =
@@ -224,6 +233,20 @@ fn a_run_is_analysed_beside_a_clean_one() {
     assert_eq!(read.target.samples, 400);
     assert!((read.target.wrong.unwrap() - 0.3).abs() < 0.01);
     assert_eq!(read.run.steps.len(), 2, "one for every epoch");
+    let results = json(&std::fs::read_to_string(noisy.join("results.json")).unwrap());
+    let related =
+        |found: Option<negscale_similarity::LabelNoise>| found.unwrap().errors.related.unwrap().ratio;
+    assert_eq!(results["errors_related"], related(read.label_noise), "results and analysis agree");
+    assert_eq!(
+        results["precision_of_related_pairs"],
+        read.label_noise.unwrap().pairs.related.unwrap().precision
+    );
+    assert!(results["errors_verdict"].is_string());
+    let page = std::fs::read_to_string(noisy.join("report.html")).unwrap();
+    assert!(
+        page.contains("Are the errors semantic?") && page.contains("Change of similarity to first order")
+    );
+    assert!(read.run.drift.unwrap().given.related.unwrap().absolute > 0.0);
     let (bound, moved) = (read.bound.unwrap(), read.perturbation.unwrap());
     assert!(bound.snop > 0.0 && bound.gradient_largest >= bound.gradient_mean && moved.mean > 0.0);
     assert!(read.agreement.unwrap().same_first > 0.3);

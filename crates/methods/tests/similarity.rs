@@ -7,7 +7,8 @@ use house::{finish, settings, survives_stops, task, timeless, weights};
 use negscale::taxonomy::{LearntSettings, Thresholds};
 use negscale_methods::trainer::{TrainSettings, Trainer, Tree};
 use negscale_records::EpochRecord;
-use negscale_similarity::{Labels, Units, similarity};
+use negscale_similarity::drift::Classifier;
+use negscale_similarity::{Labels, Units, drift, similarity};
 
 const NOISE: &str = "sym-exact:0.4";
 
@@ -20,7 +21,8 @@ fn recording(host: &str) -> TrainSettings {
 fn without_records(records: &[EpochRecord]) -> Vec<EpochRecord> {
     let mut records = timeless(records);
     for record in &mut records {
-        record.more.retain(|key, _| !key.starts_with("similarity ") && !key.starts_with("step change "));
+        let noted = ["similarity ", "step change ", "drift "];
+        record.more.retain(|key, _| !noted.iter().any(|begin| key.starts_with(begin)));
     }
     records
 }
@@ -49,7 +51,8 @@ fn the_record_is_what_the_judge_says_of_the_features() {
     let data = task.train.clone();
     let mut trainer = Trainer::new(task, recording("cross-entropy")).unwrap();
     let last = finish(&mut trainer).pop().unwrap();
-    let scan = trainer.model(Default::default()).unwrap().scan(&data, 1).unwrap();
+    let model = trainer.model(Default::default()).unwrap();
+    let scan = model.scan(&data, 1).unwrap();
     let tree = house::tree();
     let labels = Labels::new(&given, Some(&truth), &tree, Thresholds::default()).unwrap();
     let found = similarity(&Units::new(&scan.features, scan.dim).unwrap(), &labels).unwrap();
@@ -66,6 +69,11 @@ fn the_record_is_what_the_judge_says_of_the_features() {
         assert_eq!(last.more[key], spread.unwrap().mean, "{key}");
     }
     assert!(!last.more.contains_key("similarity neutral"), "no class is at such a distance");
+    let classifier = model.classifier().unwrap();
+    let classifier = Classifier { weights: &classifier.weight, rectifies: classifier.rectifies };
+    let units = Units::new(&scan.features, scan.dim).unwrap();
+    let moved = drift(&units, &scan.logits, classifier, &labels).unwrap().unwrap();
+    assert_eq!(last.more["drift related"], moved.given.related.unwrap().absolute);
     for key in ["same", "related", "unrelated"] {
         let change = last.more[&format!("step change {key}")];
         assert!(change > 0.0 && change < 0.5, "{key}: {change}");

@@ -6,7 +6,7 @@ use std::path::Path;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{
     AnnotatorRow, AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Expert, Figure,
-    Judging, Member, NextStep, Outlier, RelationShare, Relations, Result, Separation, SourceRow, SummaryRow,
+    Judging, Member, NextStep, Outlier, RelationRow, Relations, Result, Separation, SourceRow, SummaryRow,
     Thumbnail, WorstLabel,
 };
 
@@ -189,13 +189,18 @@ fn animals() -> Result<AuditReport> {
             source("museum", 11_701, 0.0038),
         ],
         relations: Some(Relations {
+            words: "Wrong labels are 3.2 times as often related classes as chance would have it: the errors follow the tree.".into(),
             labels: flagged,
-            related: RelationShare { share: 0.713, chance: 0.222 },
-            neutral: Some(RelationShare { share: 0.171, chance: 0.333 }),
-            unrelated: RelationShare { share: 0.116, chance: 0.445 },
-            words: None,
-            related_precision: Some(0.962),
-            unrelated_precision: Some(0.991),
+            by_truth: false,
+            rows: [("related", 0.713, 0.222), ("neutral", 0.17, 0.33), ("unrelated", 0.117, 0.448)]
+                .map(|(relation, share, chance)| RelationRow {
+                    relation: relation.into(),
+                    share,
+                    chance,
+                    interval: [0.9 * share / chance, 1.1 * share / chance],
+                    pairs: Some([0.962, chance]),
+                })
+                .to_vec(),
         }),
         worst: (0..120).map(animal).collect::<Result<_>>()?,
         next: vec![

@@ -59,6 +59,7 @@ fn odd() -> Result<RunReport> {
     summary.push(SummaryRow::new(name(1), Figure::Fraction(0.5), name(2)));
     let mix = |at: usize| ((at * 7919) % 97) as u64 * 1_000_000;
     Ok(RunReport {
+        relations: None,
         title: format!("{HOSTILE} {}", name(1)),
         when: "some day".into(),
         settings: format!("{HOSTILE}\nname = \"{}\"\n", name(2).repeat(4)),

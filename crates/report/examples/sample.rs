@@ -142,6 +142,7 @@ fn sample() -> Result<RunReport> {
     };
     let noise = |at: usize| if at / 10 == at % 10 { 548 } else { 43 + (chance(42, at as u64) * 14.0) as u64 };
     Ok(RunReport {
+        relations: None,
         title: "Fashion-MNIST, half of the labels wrong: cross-entropy + negscale".into(),
         when: "2026-11-16 02:50 UTC".into(),
         settings: "[data]\nname = \"fashion-mnist\"\nnoise = \"sym:0.5\"\n\n[train]\nhost = \"cross-entropy\"\nplugin = \

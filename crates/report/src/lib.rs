@@ -26,6 +26,7 @@ mod number;
 mod outcome;
 mod page;
 pub mod plot;
+mod relations;
 mod run;
 mod scale;
 mod shown;
@@ -35,7 +36,7 @@ mod thumbnail;
 
 pub use audit::{
     AnnotatorRow, AuditReport, ClassRow, ConfusionRow, Correction, Estimate, Expert, Judging, Member,
-    NextStep, Outlier, RelationShare, Relations, SourceRow, WorstLabel,
+    NextStep, Outlier, SourceRow, WorstLabel,
 };
 pub use compare::Comparison;
 pub use error::{Error, Result};
@@ -46,6 +47,7 @@ pub use matrix::CountMatrix;
 pub use negscale_records::EpochRecord;
 pub use negscale_records::statistics::{Paired, Sample};
 pub use outcome::{Outcome, mark_true_labels, several_instructions, unlike_pairs};
+pub use relations::{RelationRow, Relations};
 pub use run::{ConfusionRows, RunReport, Suspicious};
 pub use scale::Scale;
 pub use summary::{Figure, NOISE_ESTIMATED, SummaryRow, TestAccuracy, summarise};

@@ -9,6 +9,7 @@ use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MatrixView, lay_out};
 use crate::number::{duration, plain};
 use crate::plot::{Caption, Plot, Recall, RecallCurve};
+use crate::relations::RelationView;
 use crate::run::{ConfusionRows, RunReport};
 use crate::scale::Scale;
 use crate::summary::Tile;
@@ -24,6 +25,7 @@ pub(crate) struct Page<'a> {
     charts: Vec<Chart>,
     histogram: Option<Histogram>,
     audit: Option<Plot>,
+    relations: Option<RelationView>,
     confusion: Option<MatrixView>,
     noise: Option<MatrixView>,
     cards: Vec<Card>,
@@ -45,6 +47,7 @@ impl<'a> Page<'a> {
             charts: charts(&run.records),
             histogram: run.separation.as_ref().and_then(|values| histogram::draw(values, &histogram::CLEAN)),
             audit: audit(run),
+            relations: run.relations.as_ref().map(RelationView::of),
             confusion: run.confusion.as_ref().and_then(|(rows, matrix)| {
                 let rows = if *rows == ConfusionRows::Given { "given" } else { "true" };
                 lay_out(matrix, |class| class_name(&run.class_names, class), rows, "predicted")
@@ -137,7 +140,7 @@ fn charts(records: &[EpochRecord]) -> Vec<Chart> {
 
 /// Notes that are drawn by epoch: the prefix of their names, and anchor, title and note of their chart. A note belongs to the
 /// longest prefix that fits.
-const NOTED: [(&str, &str, &str, &str); 6] = [
+const NOTED: [(&str, &str, &str, &str); 7] = [
     (
         "similarity ",
         "similarity",
@@ -173,6 +176,12 @@ const NOTED: [(&str, &str, &str, &str); 6] = [
         "steps",
         "Change of similarity per step",
         "Mean absolute change of a pair's cosine over one training step.",
+    ),
+    (
+        "drift ",
+        "drift",
+        "Change of similarity to first order",
+        "Mean absolute change of a pair's cosine per size of a gradient step on free features.",
     ),
 ];
 /// Relations in the order of the tree, before all other names.

@@ -10,6 +10,7 @@ use crate::histogram::Separation;
 use crate::matrix::CountMatrix;
 use crate::page::Page;
 use crate::plot::RecallCurve;
+use crate::relations::Relations;
 use crate::summary::SummaryRow;
 use crate::thumbnail::Thumbnail;
 use negscale_records::EpochRecord;
@@ -34,6 +35,8 @@ pub struct RunReport {
     pub confusion: Option<(ConfusionRows, CountMatrix)>,
     /// True class (row) by given label (column), where the truth is known.
     pub noise: Option<CountMatrix>,
+    /// Whether wrong labels name related classes.
+    pub relations: Option<Relations>,
     /// Clean probabilities of the training samples.
     pub separation: Option<Separation>,
     /// How well the list of suspicious labels finds wrong ones, where the truth is known; without it, clean probabilities are taken.

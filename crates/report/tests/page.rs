@@ -5,8 +5,8 @@ mod markup;
 
 use markup::{HOSTILE, asked_of_the_network, elements, names};
 use negscale_report::{
-    ConfusionRows, CountMatrix, EpochRecord, Figure, RunReport, Separation, SummaryRow, Suspicious,
-    Thumbnail, summarise,
+    ConfusionRows, CountMatrix, EpochRecord, Figure, RelationRow, Relations, RunReport, Separation,
+    SummaryRow, Suspicious, Thumbnail, summarise,
 };
 
 fn records(count: u64) -> Vec<EpochRecord> {
@@ -49,6 +49,18 @@ fn report() -> RunReport {
         class_names: vec!["cat".into(), "dog".into()],
         confusion: Some((ConfusionRows::Given, CountMatrix::checked(2, vec![811, 22, 33, 744]).unwrap())),
         noise: Some(CountMatrix::checked(2, vec![655, 5, 6, 656]).unwrap()),
+        relations: Some(Relations {
+            words: "The errors follow the tree.".into(),
+            labels: 777,
+            by_truth: true,
+            rows: vec![RelationRow {
+                relation: "related".into(),
+                share: 0.411,
+                chance: 0.185,
+                interval: [2.19, 2.26],
+                pairs: Some([0.528, 0.16]),
+            }],
+        }),
         ranking: None,
         separation: Some(Separation::Known { right: vec![0.9; 30], wrong: vec![0.1; 20] }),
         flagged: Some(1234),
@@ -69,6 +81,11 @@ fn every_number_of_the_run_appears() {
     }
     for text in
         ["A run", "today", "epochs = 12", "negscale train --seed 1", "0.1.0+abc", "train/99.png", "oracle"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    for text in
+        ["The errors follow the tree.", "777 wrong labels", "41.1", "18.5", "2.2 times", "2.2 to 2.3", "52.8"]
     {
         assert!(html.contains(text), "{text}");
     }

@@ -7,9 +7,10 @@ use crate::{Keep, Material, Result, Trained, clock};
 use negscale_audit::{Audit, Cells, Finding};
 use negscale_data::{Dataset, Items};
 use negscale_report::{
-    ConfusionRows, CountMatrix, Figure, NOISE_ESTIMATED, RunReport, Separation, SummaryRow, Suspicious,
-    Thumbnail, summarise as summary_rows,
+    ConfusionRows, CountMatrix, Figure, NOISE_ESTIMATED, RelationRow, Relations, RunReport, Separation,
+    SummaryRow, Suspicious, Thumbnail, summarise as summary_rows,
 };
+use negscale_similarity::{LabelNoise, RELATIONS};
 use std::collections::BTreeMap;
 
 /// How many suspicious labels a report shows.
@@ -148,6 +149,7 @@ fn report(
         class_names: train.classes().to_vec(),
         confusion: Some(confusion),
         noise: noise.transpose()?,
+        relations: results.noise_on_tree().map(relations),
         separation: Some(separation(audit, truth)),
         ranking: results.curve.clone(),
         flagged: Some(results.flagged),
@@ -166,6 +168,27 @@ fn separation(audit: &Audit, truth: Option<&[u32]>) -> Separation {
         if truth[index] == given { right.push(clean) } else { wrong.push(clean) }
     }
     Separation::Known { right, wrong }
+}
+
+/// What labels say about the class tree, for a page.
+pub(crate) fn relations(found: &LabelNoise) -> Relations {
+    let row = |at: usize| {
+        let (error, pairs) = (found.errors.list()[at]?, found.pairs.list()[at]);
+        Some(RelationRow {
+            relation: RELATIONS[at].to_owned(),
+            share: error.share,
+            chance: error.chance,
+            interval: error.interval,
+            pairs: pairs.map(|pairs| [pairs.precision, pairs.chance]),
+        })
+    };
+    let (words, labels) = (found.verdict(), found.wrong.round() as usize);
+    Relations {
+        words,
+        labels,
+        by_truth: !found.is_estimated,
+        rows: (1..RELATIONS.len()).filter_map(row).collect(),
+    }
 }
 
 /// A small picture of an item that is one.

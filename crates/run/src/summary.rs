@@ -4,13 +4,16 @@ use crate::folder::RunFolder;
 use crate::recipe::Recipe;
 use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
-use negscale::PairCoverage;
+use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate, Predictions};
+use negscale_data::Dataset;
 use negscale_methods::trainer::Estimated;
 use negscale_nets::precision_name;
 use negscale_records::EpochRecord;
 use negscale_report::plot::RecallCurve;
 use negscale_report::{TestAccuracy, mark_true_labels};
+use negscale_similarity::label_noise::ErrorShare;
+use negscale_similarity::{LabelNoise, Labels, RELATIONS};
 
 /// The results of a run in numbers.
 pub struct Summary {
@@ -44,6 +47,10 @@ pub struct Summary {
     pub ranked: Audit,
     /// How many are wrong.
     pub estimate: Option<NoiseEstimate>,
+    /// Wrong labels and pairs by the class tree, by true labels; where these and the tree are known.
+    pub label_noise: Option<LabelNoise>,
+    /// The same by what the run believes of its labels.
+    pub believed_noise: Option<LabelNoise>,
     /// The predictions that this was estimated from.
     pub predictions: Option<Predictions>,
 }
@@ -91,7 +98,13 @@ pub(crate) fn summarise(
     let (ranked, judged) = rank(recipe, material, trained)?;
     let (estimate, predictions) = judged.unzip();
     let coverage = trained.trainer.pair_coverage();
+    let (label_noise, believed_noise) = match trained.trainer.tree() {
+        Some(tree) => noise_on_tree(recipe, &material.train, tree, estimate.as_ref())?,
+        None => (None, None),
+    };
     Ok(Summary {
+        label_noise,
+        believed_noise,
         name: mark_true_labels(&name(recipe, coverage), trained.trainer.true_labels() as u64),
         plugin: acting(recipe, coverage),
         instructions: instructions::of(&folder.file("settings.toml"))?,
@@ -123,6 +136,11 @@ impl Summary {
         object
     }
 
+    /// What labels say about the class tree: by true ones, else by beliefs.
+    pub fn noise_on_tree(&self) -> Option<&LabelNoise> {
+        self.label_noise.as_ref().or(self.believed_noise.as_ref())
+    }
+
     /// Estimated share of wrong labels.
     pub fn noise_estimated(&self) -> Option<f64> {
         self.estimate.as_ref().map(|estimate| estimate.rate).or(self.last.noise_estimate)
@@ -130,7 +148,7 @@ impl Summary {
 
     fn figures(&self) -> serde_json::Value {
         let audit = self.audit.unwrap_or_default();
-        serde_json::json!({
+        let mut object = serde_json::json!({
             "method": self.name,
             "plugin": self.plugin,
             "instructions": self.instructions,
@@ -155,8 +173,49 @@ impl Summary {
             "samples": self.samples,
             "epochs": self.last.epoch,
             "seconds": self.seconds,
-        })
+            "errors_verdict": self.noise_on_tree().map(LabelNoise::verdict),
+        });
+        if let Some(map) = object.as_object_mut() {
+            let all = [("", &self.label_noise), ("believed_", &self.believed_noise)];
+            all.into_iter()
+                .filter_map(|(begin, found)| Some(tree_figures(begin, found.as_ref()?)))
+                .for_each(|figures| map.extend(figures));
+        }
+        object
     }
+}
+
+/// Wrong labels and pairs by the class tree: by true labels, and by an estimate that can judge.
+fn noise_on_tree(
+    recipe: &Recipe,
+    data: &Dataset,
+    tree: &Taxonomy,
+    estimate: Option<&NoiseEstimate>,
+) -> Result<(Option<LabelNoise>, Option<LabelNoise>)> {
+    let thresholds = recipe.thresholds()?;
+    let labels = Labels::new(data.given(), data.truth(), tree, thresholds)?;
+    let judged = estimate.filter(|estimate| estimate.cannot_judge.is_none());
+    let believed = judged.map(|estimate| LabelNoise::estimated(&estimate.joint, tree, thresholds));
+    Ok((LabelNoise::of(&labels), believed.transpose()?))
+}
+
+/// Figures of what labels say about the class tree, each with this at the beginning of its name.
+fn tree_figures(begin: &str, found: &LabelNoise) -> impl Iterator<Item = (String, serde_json::Value)> {
+    let ratio = |error: &ErrorShare| (error.ratio.into(), error.interval.to_vec().into());
+    let none = (serde_json::Value::Null, serde_json::Value::Null);
+    let errors = RELATIONS.into_iter().zip(found.errors.list()).skip(1).flat_map(move |(name, error)| {
+        let (ratio, interval) = error.map_or(none.clone(), ratio);
+        [(format!("errors_{name}"), ratio), (format!("errors_{name}_interval"), interval)]
+    });
+    let pairs = RELATIONS.into_iter().zip(found.pairs.list()).map(|(name, pairs)| {
+        (format!("precision_of_{name}_pairs"), pairs.map(|pairs| pairs.precision).into())
+    });
+    let begin = begin.to_owned();
+    errors
+        .chain(pairs)
+        .map(move |(name, value)| (format!("{begin}{name}"), value))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 /// How well the order of the list finds wrong labels.

@@ -35,6 +35,8 @@ pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
     line("labels flagged", &|s| Some(format!("{} of {}", s.flagged, s.samples)));
     line("noise, true", &|s| percent(s.noise));
     line("noise, estimated", &|s| percent(s.noise_estimated()));
+    let often = |s: &Summary| s.noise_on_tree()?.errors.related;
+    line("wrong labels, related classes", &|s| Some(format!("{:.2} x chance", often(s)?.ratio)));
     line("time", &|s| Some(clock::duration(s.seconds)));
     text
 }

@@ -1,7 +1,9 @@
 //! Everything that was measured, as `analysis.json` holds it.
 
 use crate::change::Change;
+use crate::drift::Drift;
 use crate::kendall::{Agreement, Orders};
+use crate::label_noise::LabelNoise;
 use crate::pairs::{ByRelation, Pairs, Spread};
 use crate::perturbation::{Bound, Perturbation};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,9 @@ pub struct Subject {
     /// Mean change of similarity per step, of every epoch in which it was recorded (setting `probe`).
     #[serde(default)]
     pub steps: Vec<ByRelation<f64>>,
+    /// The change that one gradient step would make, to first order; absent without a classifier.
+    #[serde(default)]
+    pub drift: Option<Drift>,
 }
 
 /// What was looked at.
@@ -58,6 +63,12 @@ pub struct Analysis {
     pub version: u32,
     /// What was looked at.
     pub target: Target,
+    /// What true labels say about the noise and the class tree, where they are known.
+    #[serde(default)]
+    pub label_noise: Option<LabelNoise>,
+    /// The same by the run's beliefs.
+    #[serde(default)]
+    pub believed_noise: Option<LabelNoise>,
     /// The run.
     pub run: Subject,
     /// A clean run to compare with: the same samples and pairs ("Small Clean", "Large Clean").

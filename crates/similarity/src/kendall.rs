@@ -43,7 +43,7 @@ pub struct Agreement {
     pub same_first: f64,
 }
 
-fn check(what: &'static str, logits: &[f32], labels: &Labels) -> Result<()> {
+pub(crate) fn check(what: &'static str, logits: &[f32], labels: &Labels) -> Result<()> {
     let classes = labels.classes();
     if logits.len() != labels.len() * classes {
         let need = format!("{} samples of {classes} classes need {}", labels.len(), labels.len() * classes);

@@ -14,6 +14,11 @@ pub(crate) fn place(relation: Relation) -> usize {
     }
 }
 
+/// Places of the relations of all pairs of classes, C x C.
+pub(crate) fn relations(tree: &Taxonomy, thresholds: Thresholds) -> Vec<u8> {
+    tree.distances().as_slice().iter().map(|&d| place(thresholds.relation(d)) as u8).collect()
+}
+
 /// Labels as given, true labels where they are known, and the relation of any two classes.
 #[derive(Debug, Clone)]
 pub struct Labels<'a> {
@@ -50,9 +55,7 @@ impl<'a> Labels<'a> {
                 return Err(Error::Label { what, sample, label, tree, classes });
             }
         }
-        let distances = tree.distances();
-        let relations = distances.as_slice().iter().map(|&d| place(thresholds.relation(d)) as u8).collect();
-        Ok(Self { given, truth, classes, relations })
+        Ok(Self { given, truth, classes, relations: relations(tree, thresholds) })
     }
 
     /// How many samples.
@@ -84,6 +87,11 @@ impl<'a> Labels<'a> {
     pub fn wrong(&self) -> Option<f64> {
         let wrong = self.given.iter().zip(self.truth?).filter(|(given, truth)| given != truth).count();
         (!self.is_empty()).then(|| wrong as f64 / self.len() as f64)
+    }
+
+    /// C x C places of relations.
+    pub(crate) fn relations(&self) -> &[u8] {
+        &self.relations
     }
 
     /// Place of the relation of two classes.

@@ -11,7 +11,9 @@
 //! | mean similarity of every two classes | [`similarity::class_means`] | Figure 1 |
 //! | Kendall tau distance and overlap of logits | [`kendall`] | "Why Negative-Pair Similarity Remains Invariant" |
 //! | change of similarity in a step of training | [`steps`] | the same, $\lvert\Delta s_{ij}\rvert$ |
+//! | change of similarity that one gradient step would make, to first order | [`drift`](mod@drift) | the same, with nothing dropped |
 //! | perturbation of features, and both bounds | [`perturbation`] | feature perturbation lemma, error bound theorem |
+//! | wrong labels by relation, precision of the pair sets | [`label_noise`] | not in the paper: what its sets are worth |
 //!
 //! [`Analysis`] holds all of it, as `negscale analyse` writes it.
 //!
@@ -33,9 +35,11 @@ mod readme {}
 
 mod analysis;
 pub mod change;
+pub mod drift;
 mod error;
 mod groups;
 pub mod kendall;
+pub mod label_noise;
 mod labels;
 mod moments;
 mod pairs;
@@ -47,7 +51,9 @@ mod units;
 
 pub use analysis::{Analysis, Subject, Target};
 pub use change::{Change, change};
+pub use drift::{Drift, drift};
 pub use error::{Error, Result};
+pub use label_noise::LabelNoise;
 pub use labels::Labels;
 pub use pairs::{ByRelation, Categories, Known, Mean, Pairs, RELATIONS, Spread, normalised};
 pub use similarity::similarity;

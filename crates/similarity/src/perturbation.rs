@@ -8,7 +8,7 @@
 //! |---|---|
 //! | $f_i$, $\tilde f_i$ | unit features of the clean run, and of the run after the rotation that brings them nearest: two networks trained apart agree up to a rotation at best |
 //! | $\tau$ | share of wrong labels |
-//! | $G$ | largest $\lVert W(p_i - e_{\tilde y_i})\rVert$, the gradient of the cross-entropy on given labels in the features |
+//! | $G$ | largest $\lVert W^\top(p_i - e_{\tilde y_i})\rVert$, the gradient of the cross-entropy on given labels in the features; 0 in units that a ReLU before the classifier switches off |
 //! | $\delta_{SNOP}$, $\delta_{DCSA}$ | means of the two losses over batches of the run's features, reduced as in training |
 //! | $\gamma_0$ | smallest margin of the clean run, of logits divided by the features' length |
 //!
@@ -18,8 +18,9 @@
 //! over. The bound falls as the losses grow, so a run that minimises them better has a weaker bound: it is reported as
 //! printed.
 
+use crate::drift::Classifier;
 use crate::groups::Groups;
-use crate::kendall::softmax;
+use crate::kendall::{check, softmax};
 use crate::labels::Labels;
 use crate::moments::{cross, dot, dots};
 use crate::rotation::orthogonal_factor;
@@ -167,8 +168,8 @@ pub struct NetworkOutput<'a> {
 /// What the bounds need beside the two views.
 #[derive(Debug, Clone)]
 pub struct BoundInputs<'a> {
-    /// The run's classifier, C x d: row k holds $w_k$.
-    pub classifier: &'a [f32],
+    /// The run's classifier.
+    pub classifier: Classifier<'a>,
     /// The class tree.
     pub tree: &'a Taxonomy,
     /// Weights, thresholds and reduction of NegScale.
@@ -243,24 +244,17 @@ fn margins(seen: NetworkOutput, truth: &[u32], classes: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Mean and largest norm of $W(p_i - e_{\tilde y_i})$.
-fn gradients(run: NetworkOutput, labels: &Labels, classifier: &[f32]) -> Result<(f64, f64)> {
-    let (classes, d) = (labels.classes(), run.units.dim());
-    if classifier.len() != classes * d || run.logits.len() != labels.len() * classes {
-        let got = format!("{} weights and {} logits", classifier.len(), run.logits.len());
-        let need = format!("{classes} classes of {d} features and {} samples", labels.len());
-        return Err(Error::size("classifier", got, need));
-    }
-    // |W^T q|^2 = q^T (W W^T) q: C x C numbers instead of C x d.
-    let wide: Vec<f64> = classifier.iter().map(|&w| f64::from(w)).collect();
-    let row = |k: usize| &wide[k * d..][..d];
-    let gram: Vec<f64> = (0..classes * classes).map(|at| dot(row(at / classes), row(at % classes))).collect();
+/// Mean and largest norm of the gradient in the features.
+fn gradients(run: NetworkOutput, labels: &Labels, classifier: Classifier) -> Result<(f64, f64)> {
+    let classes = labels.classes();
+    classifier.fit(classes, run.units.dim())?;
+    check("logits", run.logits, labels)?;
     let norm = |(sample, logits): (usize, &[f32])| {
         let mut q = vec![0.0; classes];
         softmax(logits, &mut q);
         q[labels.given()[sample] as usize] -= 1.0;
-        let square: f64 = gram.chunks_exact(classes).zip(&q).map(|(row, q_k)| q_k * dot(row, &q)).sum();
-        square.max(0.0).sqrt()
+        let gradient = classifier.gradient(run.units.row(sample), &q);
+        dot(&gradient, &gradient).sqrt()
     };
     let norms: Vec<f64> = run.logits.par_chunks(classes).enumerate().map(norm).collect();
     let mean = norms.iter().sum::<f64>() / norms.len().max(1) as f64;
@@ -276,14 +270,11 @@ fn losses(run: NetworkOutput, labels: &Labels, terms: &BoundInputs) -> Result<(f
     let (global, local) = (settings.global, settings.local);
     let plugin = NegScale::new(terms.tree, settings)?;
     let mut workspace = Workspace::<f32>::new();
-    // A step without a common divisor visits every sample once, neighbours far apart: data may be sorted by class.
-    let step = (samples * 618 / 1000..).find(|&step| gcd(step, samples) == 1).unwrap_or(1);
+    let place = far_apart(samples);
     let batches = (samples / batch).clamp(1, MOST_BATCHES);
     let (mut snop, mut dcsa) = (0.0, 0.0);
     for number in 0..batches {
-        let chosen: Vec<usize> = (number * batch..(number + 1) * batch)
-            .map(|at| (at as u128 * step as u128 % samples as u128) as usize)
-            .collect();
+        let chosen: Vec<usize> = (number * batch..(number + 1) * batch).map(&place).collect();
         let features: Vec<f32> = chosen.iter().flat_map(|&i| run.units.row(i)).copied().collect();
         let given: Vec<usize> = chosen.iter().map(|&i| labels.given()[i] as usize).collect();
         let mut p = vec![0.0; classes];
@@ -298,6 +289,13 @@ fn losses(run: NetworkOutput, labels: &Labels, terms: &BoundInputs) -> Result<(f
         dcsa += terms.dcsa;
     }
     Ok((snop / batches as f64, dcsa / batches as f64))
+}
+
+/// An order of the samples that visits each once, neighbours far apart: data may be sorted by class.
+pub(crate) fn far_apart(samples: usize) -> impl Fn(usize) -> usize {
+    // A step without a common divisor.
+    let step = (samples * 618 / 1000..).find(|&step| gcd(step, samples) == 1).unwrap_or(1);
+    move |at| (at as u128 * step as u128 % samples as u128) as usize
 }
 
 fn gcd(a: usize, b: usize) -> usize {

@@ -3,6 +3,7 @@
 
 use negscale::taxonomy::Thresholds;
 use negscale::{Settings, Taxonomy};
+use negscale_similarity::drift::Classifier;
 use negscale_similarity::perturbation::{BoundInputs, NetworkOutput, bound, perturbation};
 use negscale_similarity::similarity::class_means;
 use negscale_similarity::{Error, Labels, Pairs, Spread, Units, change, kendall, similarity};
@@ -25,6 +26,10 @@ fn numbers(count: usize, seed: u64) -> Vec<f32> {
         (state >> 40) as f32 / (1u64 << 24) as f32 - 0.4
     };
     (0..count).map(|_| next()).collect()
+}
+
+fn linear(weights: &[f32]) -> Classifier<'_> {
+    Classifier { weights, rectifies: false }
 }
 
 #[test]
@@ -102,7 +107,8 @@ fn the_number_of_threads_changes_no_bit() {
             let (run, clean) = (Units::new(&run, dim).unwrap(), Units::new(&clean, dim).unwrap());
             let classifier = numbers(10 * dim, 4);
             let (tree, settings) = (tree(), Settings::default());
-            let terms = BoundInputs { classifier: &classifier, tree: &tree, settings: &settings, batch: 64 };
+            let terms =
+                BoundInputs { classifier: linear(&classifier), tree: &tree, settings: &settings, batch: 64 };
             let seen = |units| NetworkOutput { units, logits: &logits };
             let bounds = bound(seen(&run), seen(&clean), &labels, &terms).unwrap();
             format!("{:?}{:?}{bounds:?}", change(&run, &clean, &labels), kendall::orders(&logits, &labels))
@@ -151,7 +157,7 @@ fn the_bounds_are_made_of_what_is_reported() {
         truth.iter().flat_map(|&t| (0..10).map(move |k| if k == t { 2.0 } else { 0.0 })).collect();
     let classifier = numbers(10 * dim, 10);
     let (tree, settings) = (tree(), Settings::default().with_lambda(0.5));
-    let terms = BoundInputs { classifier: &classifier, tree: &tree, settings: &settings, batch: 100 };
+    let terms = BoundInputs { classifier: linear(&classifier), tree: &tree, settings: &settings, batch: 100 };
     let (run, clean) = (Units::new(&run, dim).unwrap(), Units::new(&clean, dim).unwrap());
     let seen = |units| NetworkOutput { units, logits: &logits };
     let (moved, found) = bound(seen(&run), seen(&clean), &labels, &terms).unwrap();

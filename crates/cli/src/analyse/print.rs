@@ -1,8 +1,9 @@
 //! The analysis for people.
 
 use anyhow::Result;
+use negscale_similarity::drift::Step;
 use negscale_similarity::kendall::Orders;
-use negscale_similarity::{Analysis, ByRelation, Change, Mean, Pairs, RELATIONS, Subject};
+use negscale_similarity::{Analysis, ByRelation, Change, LabelNoise, Mean, Pairs, RELATIONS, Subject};
 
 const NAME: usize = 30;
 const CELL: usize = 16;
@@ -14,6 +15,10 @@ fn line<T>(name: &str, values: &ByRelation<T>, text: impl Fn(&T) -> String) -> R
     }
     say!("");
     Ok(())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 fn head(title: &str) -> Result<()> {
@@ -28,7 +33,6 @@ fn head(title: &str) -> Result<()> {
 /// Prints it.
 pub fn print(analysis: &Analysis) -> Result<()> {
     let Analysis { target, run, clean, .. } = analysis;
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let wrong =
         target.wrong.map_or(String::new(), |wrong| format!(", {} of the labels wrong", percent(wrong)));
     say!(
@@ -54,6 +58,13 @@ pub fn print(analysis: &Analysis) -> Result<()> {
             let accuracy =
                 accuracy.map_or(String::new(), |share| format!(", test accuracy {}", percent(share)));
             say!("{word:<10} {name}{method}{noise}{accuracy}");
+        }
+    }
+    for (by, found) in
+        [("true labels", &analysis.label_noise), ("the run's beliefs", &analysis.believed_noise)]
+    {
+        if let Some(found) = found {
+            print_noise(by, found)?;
         }
     }
     let kinds = kinds(&run.similarity);
@@ -87,6 +98,7 @@ pub fn print(analysis: &Analysis) -> Result<()> {
     if let Some(clean) = clean {
         print_orders("clean run: ", clean)?;
     }
+    print_drift(run)?;
     print_steps(run)?;
     print_theory(analysis)
 }
@@ -141,6 +153,48 @@ fn print_orders(whose: &str, subject: &Subject) -> Result<()> {
         print("Kendall tau", kendall)?;
     }
     print("overlap", overlap)
+}
+
+/// Wrong labels and pairs by the class tree.
+fn print_noise(by: &str, found: &LabelNoise) -> Result<()> {
+    head(&format!("labels, by {by}"))?;
+    line("  share of the wrong labels", &found.errors, |e| percent(e.share))?;
+    line("    by chance", &found.errors, |e| percent(e.chance))?;
+    line("  ratio", &found.errors, |e| format!("{:.3}", e.ratio))?;
+    line("    95 % interval", &found.errors, |e| format!("{:.3} to {:.3}", e.interval[0], e.interval[1]))?;
+    line("  pairs that are what they say", &found.pairs, |p| percent(p.precision))?;
+    line("    of all pairs", &found.pairs, |p| percent(p.chance))?;
+    say!("{}", found.verdict());
+    Ok(())
+}
+
+/// The exact first-order change beside what the paper keeps of it.
+fn print_drift(subject: &Subject) -> Result<()> {
+    let Some(drift) = &subject.drift else { return Ok(()) };
+    head("change of cosine, first order")?;
+    for (by, steps) in [("given", Some(&drift.given)), ("true", drift.truth.as_ref())] {
+        let Some(steps) = steps else { continue };
+        line(&format!("  |change|, {by} labels"), steps, |s| format!("{:.3e}", s.absolute))?;
+        line("    with its sign", steps, |s| format!("{:+.3e}", s.mean))?;
+        line("    if labels were right", steps, |s| s.clean.map_or("-".into(), |x| format!("{x:+.3e}")))?;
+        line("    what the paper keeps", steps, |s| format!("{:.3e}", s.paper))?;
+    }
+    let ratio = |related: Option<f64>, unrelated: Option<f64>| match (related, unrelated) {
+        (Some(a), Some(b)) if b > 0.0 => format!("{:.2}", a / b),
+        _ => "-".into(),
+    };
+    let of = |get: fn(&Step) -> f64| {
+        ratio(drift.given.related.as_ref().map(get), drift.given.unrelated.as_ref().map(get))
+    };
+    let measured =
+        subject.steps.last().map_or("not recorded".into(), |last| ratio(last.related, last.unrelated));
+    say!(
+        "Related by unrelated pairs: first order {}, what the paper keeps {}, measured per step {measured}; correlation of the first two over pairs {}",
+        of(|s| s.absolute),
+        of(|s| s.paper),
+        drift.correlation.map_or("-".into(), |r| format!("{r:.2}"))
+    );
+    Ok(())
 }
 
 fn print_steps(subject: &Subject) -> Result<()> {

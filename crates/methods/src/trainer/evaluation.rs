@@ -74,7 +74,15 @@ impl Trainer {
         }
         if let (Some(seen), true) = (&seen, self.settings.similarity) {
             let (tree, thresholds) = (self.tree.taxonomy(), similarity::thresholds(&self.settings)?);
-            record_similarity(&mut record, &seen.alone[0], &self.train, tree, &self.classes, thresholds)?;
+            let net = self.networks.for_evaluation(0)?;
+            record_similarity(
+                &mut record,
+                (&seen.alone[0], &net),
+                &self.train,
+                tree,
+                &self.classes,
+                thresholds,
+            )?;
         }
         self.position.changes.enter(&mut record);
         let beliefs = self.card.beliefs;

@@ -9,6 +9,9 @@
 //! | `similarity true same`, ... | all, by true labels |
 //! | `similarity clean-clean same`, `clean-noisy`, `cross-noise`, ... | the paper's categories, by true labels |
 //!
+//! and `drift same`, `related`, ...: the mean absolute change of the cosine that one gradient step on free features would make, for a step of size 1
+//! ([`negscale_similarity::drift`](mod@negscale_similarity::drift)), by given labels.
+//!
 //! Setting `probe`: before and after each of the first `probe_steps` steps of an epoch, features of so many fixed samples; mean
 //! change of a pair's cosine per step as `step change same` and so on, by given labels.
 //!
@@ -26,8 +29,9 @@ use negscale_nets::Network;
 use negscale_nets::model::Preparation;
 use negscale_nets::{Scan, scan};
 use negscale_records::EpochRecord;
+use negscale_similarity::drift::Classifier;
 use negscale_similarity::steps::step_change;
-use negscale_similarity::{ByRelation, Labels, RELATIONS, Units, similarity};
+use negscale_similarity::{ByRelation, Labels, RELATIONS, Units, drift, similarity};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -53,7 +57,7 @@ fn relations<'a>(
 /// Enters the similarity of all pairs of training samples.
 pub(super) fn record_similarity(
     record: &mut EpochRecord,
-    seen: &Scan,
+    (seen, net): (&Scan, &Network),
     shown: &Shown,
     tree: Option<&Taxonomy>,
     classes: &[String],
@@ -61,7 +65,8 @@ pub(super) fn record_similarity(
 ) -> Result<()> {
     let (tree, names) = relations(tree, classes)?;
     let labels = Labels::new(&shown.given, shown.truth.as_deref(), &tree, thresholds)?;
-    let found = similarity(&Units::new(&seen.features, seen.dim)?, &labels)?;
+    let units = Units::new(&seen.features, seen.dim)?;
+    let found = similarity(&units, &labels)?;
     let mut enter = |kind: &str, values: &ByRelation<negscale_similarity::Spread>| {
         for (name, spread) in names.iter().zip(values.list()) {
             record.more.extend(spread.map(|spread| (format!("similarity {kind}{name}"), spread.mean)));
@@ -73,6 +78,11 @@ pub(super) fn record_similarity(
         enter("clean-clean ", &known.by_truth.clean_clean);
         enter("clean-noisy ", &known.by_truth.clean_noisy);
         enter("cross-noise ", &known.cross_noise);
+    }
+    let negscale_nets::Classifier { weight, rectifies, .. } = net.classifier()?;
+    let moved = drift(&units, &seen.logits, Classifier { weights: &weight, rectifies }, &labels)?;
+    for (name, step) in names.iter().zip(moved.iter().flat_map(|moved| moved.given.list())) {
+        record.more.extend(step.map(|step| (format!("drift {name}"), step.absolute)));
     }
     Ok(())
 }

@@ -2,12 +2,11 @@
 
 use super::Model;
 use crate::Result;
-use crate::networks::Pass;
-use crate::scan::{Scan, scan, values};
+use crate::networks::Classifier;
+use crate::scan::{Scan, scan};
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use negscale_data::{Dataset, LoaderSettings, View};
-use negscale_kernels::Precision;
 use std::sync::atomic::AtomicBool;
 
 impl Model {
@@ -24,15 +23,8 @@ impl Model {
         scan(&self.nets[0], &loader, View::Plain, 0, true, &self.device(), &AtomicBool::new(false))
     }
 
-    /// The classifier of the first network without its bias, C x d: row k is multiplied with features to give logit k.
-    pub fn classifier(&self) -> Result<Vec<f32>> {
-        // The weights themselves, not as a pass would round them.
-        let (net, device) = (self.nets[0].valid().with_precision(Precision::F32), self.device());
-        let (d, classes) = (net.feature_size(), self.classes.len());
-        // Whatever its layers are called, it is an affine map: what it makes of unit vectors, less what it makes of nothing.
-        let of = |features: Tensor<2>| values(net.classify(features, &Pass::evaluate()));
-        let (units, nothing) = (of(Tensor::eye(d, &device))?, of(Tensor::zeros([1, d], &device))?);
-        let weight = |k: usize, at: usize| units[at * classes + k] - nothing[k];
-        Ok((0..classes).flat_map(|k| (0..d).map(move |at| (k, at))).map(|(k, at)| weight(k, at)).collect())
+    /// The classifier of the first network.
+    pub fn classifier(&self) -> Result<Classifier> {
+        self.nets[0].classifier()
     }
 }

@@ -16,10 +16,11 @@ use crate::error::{Error, Result};
 use crate::histogram::Separation;
 use crate::matrix::CountMatrix;
 use crate::plot::RecallCurve;
+use crate::relations::Relations;
 use crate::summary::SummaryRow;
 pub use parts::{
     AnnotatorRow, ClassRow, ConfusionRow, Correction, Estimate, Expert, Judging, Member, NextStep, Outlier,
-    RelationShare, Relations, SourceRow, WorstLabel,
+    SourceRow, WorstLabel,
 };
 
 /// Everything the owner of a dataset should see of an audit. All text is shown as text, whatever it contains; what is empty or `None`

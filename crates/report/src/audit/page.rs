@@ -11,6 +11,7 @@ use crate::histogram::{self, Histogram, Separation};
 use crate::matrix::{MOST_COLUMNS, MatrixView, lay_out};
 use crate::number::{count, duration, place, plain, share};
 use crate::plot::{Caption, Plot, Recall};
+use crate::relations::RelationView;
 use crate::scale::round_steps;
 use crate::shown::Shown;
 use crate::summary::Tile;
@@ -28,7 +29,7 @@ pub(super) struct Page<'a> {
     confusions: Option<(Shown, Option<Shown>)>,
     sources: Option<(Shown, Option<Shown>)>,
     matrix: Option<MatrixView>,
-    relations: Option<Relation>,
+    relations: Option<RelationView>,
     worst_title: &'static str,
     worst_note: String,
     worst: Vec<WorstCard>,
@@ -43,12 +44,6 @@ pub(super) struct Page<'a> {
     ranking: Option<Plot>,
     tiles: Vec<Tile<'a>>,
     judging: Option<Judged<'a>>,
-}
-
-struct Relation {
-    answer: String,
-    table: Option<Shown>,
-    precisions: Vec<String>,
 }
 
 struct Judged<'a> {
@@ -121,11 +116,7 @@ impl<'a> Page<'a> {
                 let matrix = audit.matrix.as_ref().filter(|matrix| matrix.classes() <= MOST_COLUMNS)?;
                 lay_out(matrix, |class| class_name(names, class), "given", "probable")
             }),
-            relations: judged.and_then(|audit| audit.relations.as_ref()).map(|relations| Relation {
-                answer: words::relations(relations),
-                table: tables::relations(relations),
-                precisions: words::precisions(relations),
-            }),
+            relations: judged.and_then(|audit| audit.relations.as_ref()).map(RelationView::of),
             worst_title: match shown.len() {
                 MOST_CARDS if audit.flagged > MOST_CARDS => "The hundred worst",
                 _ => "Labels that look wrong",

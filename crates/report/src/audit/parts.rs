@@ -58,34 +58,6 @@ pub struct SourceRow {
     pub interval: Option<[f64; 2]>,
 }
 
-/// How often wrong labels name classes of one relation to the probable class.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct RelationShare {
-    /// Share of the wrong labels.
-    pub share: f64,
-    /// The share that chance would give.
-    pub chance: f64,
-}
-
-/// Whether wrong labels name related classes.
-#[derive(Debug, Clone, Default)]
-pub struct Relations {
-    /// How many wrong labels were counted; of fewer than 30 nothing is said.
-    pub labels: usize,
-    /// Related classes.
-    pub related: RelationShare,
-    /// Classes neither related nor unrelated, if the tree has such.
-    pub neutral: Option<RelationShare>,
-    /// Unrelated classes.
-    pub unrelated: RelationShare,
-    /// The answer in words, instead of the one that the page makes from the shares.
-    pub words: Option<String>,
-    /// Of the pairs of samples that given labels call related, the share that is.
-    pub related_precision: Option<f64>,
-    /// Of the pairs of samples that given labels call unrelated, the share that is.
-    pub unrelated_precision: Option<f64>,
-}
-
 /// A label that looks wrong.
 #[derive(Debug, Clone, Default)]
 pub struct WorstLabel {

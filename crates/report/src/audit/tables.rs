@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::AuditReport;
-use super::parts::{AnnotatorRow, Expert, Relations, SourceRow};
+use super::parts::{AnnotatorRow, Expert, SourceRow};
 use crate::card::class_name;
-use crate::number::{count, percent, place, share};
+use crate::number::{count, percent, share};
 use crate::shown::{Cell, Shown};
 
 /// Rows of a table, groups of duplicates, and outliers that are shown.
@@ -108,28 +108,6 @@ pub(super) fn sources(rows: &[SourceRow]) -> Option<Shown> {
     let mut head = vec!["source", "labels", "look wrong", "wrong, estimated"];
     head.extend(has_interval.then_some("interval"));
     Shown::from_rows(&head, cells.collect(), more(rows.len(), ["source", "sources"]))
-}
-
-pub(super) fn relations(of: &Relations) -> Option<Shown> {
-    let rows = [("related", Some(of.related)), ("neutral", of.neutral), ("unrelated", Some(of.unrelated))];
-    let cells = rows.into_iter().filter_map(|(name, row)| Some((name, row?))).map(|(name, row)| {
-        let ratio = row.share / row.chance;
-        let ratio = if ratio.is_finite() { format!("{} times", place_two(ratio)) } else { "–".to_owned() };
-        vec![
-            Cell::words(name),
-            Cell::number(percent(row.share, 1)).with_bar(row.share, 1.0),
-            Cell::number(percent(row.chance, 1)),
-            Cell::number(ratio),
-        ]
-    });
-    let head = ["given and probable class are", "of the wrong labels", "by chance", "ratio"];
-    let note = format!("{} wrong labels were counted.", count(of.labels as u64));
-    Shown::from_rows(&head, cells.collect(), note)
-}
-
-/// A ratio: one digit after the point, two below one.
-fn place_two(ratio: f64) -> String {
-    if ratio < 1.0 { format!("{ratio:.2}") } else { place(ratio) }
 }
 
 pub(super) fn annotators(rows: &[AnnotatorRow]) -> Option<Shown> {

@@ -1,14 +1,9 @@
 //! The sentences of the page.
 
-use super::parts::{Correction, Estimate, Member, Relations};
+use super::parts::{Correction, Estimate, Member};
 use super::{AuditReport, WorstLabel};
 use crate::card::checked;
-use crate::number::{count, percent, place, plain, share_digits, together};
-
-/// Fewer wrong labels than this tell nothing about their relations.
-const FEWEST_RELATED: usize = 30;
-/// From this ratio to chance on, related classes are preferred; below its inverse they are avoided.
-const CLEAR_RATIO: f64 = 1.25;
+use crate::number::{count, percent, share_digits, together};
 
 /// How many labels are wrong: the one number, if there is one, and the rest of the sentence.
 pub(super) fn answer(audit: &AuditReport) -> (Option<String>, String) {
@@ -52,46 +47,6 @@ pub(super) fn worst(shown: &[WorstLabel], flagged: usize) -> String {
         words = format!("{words} {sentence}");
     }
     words
-}
-
-/// Whether errors are semantic, in words.
-pub(super) fn relations(of: &Relations) -> String {
-    if let Some(words) = &of.words {
-        return words.clone();
-    }
-    let labels = count(of.labels as u64);
-    let ratio = of.related.share / of.related.chance;
-    if of.labels < FEWEST_RELATED {
-        return format!("Too few wrong labels to say ({labels}).");
-    }
-    match ratio {
-        _ if !ratio.is_finite() => {
-            "Chance would never give a related class, so nothing can be said.".to_owned()
-        }
-        CLEAR_RATIO.. => format!(
-            "Yes: wrong labels name a class related to the probable one {} times as often as chance would. They look like mix-ups of \
-             things that are alike.",
-            place(ratio)
-        ),
-        _ if ratio > 1.0 / CLEAR_RATIO => {
-            "No: wrong labels name related classes about as often as chance would.".to_owned()
-        }
-        _ => format!(
-            "No: wrong labels name related classes less often than chance would ({} times as often).",
-            plain((ratio * 100.0).round() / 100.0)
-        ),
-    }
-}
-
-/// How far pairs of given labels can be trusted.
-pub(super) fn precisions(of: &Relations) -> Vec<String> {
-    let sentence = |value: Option<f64>, which: &str| {
-        Some(together(&format!("Of the pairs that given labels call {which}, {} are.", percent(value?, 1))))
-    };
-    [sentence(of.related_precision, "related"), sentence(of.unrelated_precision, "unrelated")]
-        .into_iter()
-        .flatten()
-        .collect()
 }
 
 /// What corrected labels would change.
@@ -179,22 +134,7 @@ pub(super) fn duplicates(groups: &[Vec<Member>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parts::RelationShare;
     use super::*;
-
-    fn said(share: f64, chance: f64, labels: usize) -> String {
-        relations(&Relations { labels, related: RelationShare { share, chance }, ..Relations::default() })
-    }
-
-    #[test]
-    fn errors_are_called_semantic_only_where_related_classes_are_clearly_more_frequent_than_by_chance() {
-        assert!(said(0.6, 0.2, 500).starts_with("Yes: ") && said(0.6, 0.2, 500).contains("3 times as often"));
-        assert!(said(0.22, 0.2, 500).starts_with("No: ") && said(0.22, 0.2, 500).contains("about as often"));
-        assert!(said(0.05, 0.2, 500).contains("less often than chance would (0.25 times"));
-        assert_eq!(said(0.6, 0.2, 29), "Too few wrong labels to say (29).");
-        assert!(said(0.6, 0.0, 500).contains("nothing can be said"));
-        assert!(said(f64::NAN, 0.2, 500).contains("nothing can be said"));
-    }
 
     #[test]
     fn the_estimate_has_the_same_digits_in_all_its_numbers() {

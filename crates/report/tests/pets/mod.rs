@@ -3,8 +3,8 @@
 use negscale_report::plot::RecallCurve;
 use negscale_report::{
     AnnotatorRow, AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Expert, Figure,
-    Judging, Member, NextStep, Outlier, RelationShare, Relations, Separation, SourceRow, SummaryRow,
-    Thumbnail, WorstLabel,
+    Judging, Member, NextStep, Outlier, RelationRow, Relations, Separation, SourceRow, SummaryRow, Thumbnail,
+    WorstLabel,
 };
 
 fn picture() -> Option<Thumbnail> {
@@ -84,13 +84,18 @@ pub fn report() -> AuditReport {
             interval: Some([0.08, 0.16]),
         }],
         relations: Some(Relations {
+            words: "Wrong labels are 3.2 times as often related classes as chance would have it: the errors follow the tree.".into(),
             labels: 345,
-            related: RelationShare { share: 0.713, chance: 0.222 },
-            neutral: Some(RelationShare { share: 0.17, chance: 0.33 }),
-            unrelated: RelationShare { share: 0.117, chance: 0.448 },
-            words: None,
-            related_precision: Some(0.962),
-            unrelated_precision: Some(0.991),
+            by_truth: false,
+            rows: [("related", 0.713, 0.222), ("neutral", 0.17, 0.33), ("unrelated", 0.117, 0.448)]
+                .map(|(relation, share, chance)| RelationRow {
+                    relation: relation.into(),
+                    share,
+                    chance,
+                    interval: [0.9 * share / chance, 1.1 * share / chance],
+                    pairs: Some([if relation == "unrelated" { 0.991 } else { 0.962 }, chance]),
+                })
+                .to_vec(),
         }),
         worst: (0..120).map(worst).collect(),
         next: vec![NextStep {

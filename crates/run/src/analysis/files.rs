@@ -66,6 +66,7 @@ pub fn open(files: &AnalysisFiles, options: &AnalysisOptions) -> Result<Matter> 
         tree,
         settings: options.over(Settings::default())?,
         batch: 0,
+        believed: None,
         run,
         clean,
     })

@@ -10,9 +10,11 @@ use crate::error::bail;
 use anyhow::Context;
 use negscale::taxonomy::{LearntSettings, Thresholds, class_means};
 use negscale::{Settings, Taxonomy};
-use negscale_nets::Scan;
+use negscale_nets::{Classifier, Scan};
 use negscale_similarity::perturbation::{BoundInputs, NetworkOutput, bound, perturbation};
-use negscale_similarity::{Analysis, Labels, Subject, Target, Units, change, kendall, similarity};
+use negscale_similarity::{
+    Analysis, LabelNoise, Labels, Subject, Target, Units, change, drift, kendall, similarity,
+};
 use std::io::Write;
 use std::path::Path;
 
@@ -80,8 +82,8 @@ struct View {
     steps: Vec<negscale_similarity::ByRelation<f64>>,
     /// Features, and logits where they are known (else empty).
     scan: Scan,
-    /// C x d, where it is known.
-    classifier: Option<Vec<f32>>,
+    /// What makes logits of features, where it is known.
+    classifier: Option<Classifier>,
 }
 
 /// Everything that is analysed.
@@ -94,6 +96,8 @@ struct Matter {
     tree: Taxonomy,
     settings: Settings,
     batch: usize,
+    /// Estimated numbers of samples by given and true class, where the run has beliefs about its labels.
+    believed: Option<Vec<f64>>,
     run: View,
     clean: Option<View>,
 }
@@ -104,6 +108,10 @@ fn grow(classes: &[String], scan: &Scan, given: &[u32]) -> Result<Taxonomy> {
     let means = class_means(classes, &scan.features, scan.dim, &labels)
         .context("no class tree can be learnt from these features; give one with --tree")?;
     Ok(Taxonomy::learnt(classes, &means, &LearntSettings::default())?)
+}
+
+fn seen(classifier: &Classifier) -> negscale_similarity::drift::Classifier<'_> {
+    negscale_similarity::drift::Classifier { weights: &classifier.weight, rectifies: classifier.rectifies }
 }
 
 fn measure(matter: &Matter) -> Result<Analysis> {
@@ -138,6 +146,10 @@ fn measure(matter: &Matter) -> Result<Analysis> {
             class_means: similarity::class_means(units, by, tree.classes())?,
             orders: logits.transpose()?,
             steps: view.steps.clone(),
+            drift: match &view.classifier {
+                Some(classifier) => drift(units, &view.scan.logits, seen(classifier), &labels)?,
+                None => None,
+            },
         })
     };
     let run = subject(&matter.run, &units, of_run)?;
@@ -153,9 +165,10 @@ fn measure(matter: &Matter) -> Result<Analysis> {
         if units.dim() == clean_units.dim() {
             (moved, bounds) = match &matter.run.classifier {
                 Some(classifier) if have_logits => {
-                    let terms = BoundInputs { classifier, tree, settings, batch: matter.batch };
-                    let seen = NetworkOutput { units: &units, logits: ours };
-                    bound(seen, NetworkOutput { units: clean_units, logits: theirs }, &labels, &terms)?
+                    let terms =
+                        BoundInputs { classifier: seen(classifier), tree, settings, batch: matter.batch };
+                    let run = NetworkOutput { units: &units, logits: ours };
+                    bound(run, NetworkOutput { units: clean_units, logits: theirs }, &labels, &terms)?
                 }
                 _ => (perturbation(&units, clean_units, &labels)?, None),
             };
@@ -173,6 +186,11 @@ fn measure(matter: &Matter) -> Result<Analysis> {
             tree: tree.name().into(),
             eta_min: settings.eta_min,
             eta_max: settings.eta_max,
+        },
+        label_noise: LabelNoise::of(&labels),
+        believed_noise: match &matter.believed {
+            Some(counts) => Some(LabelNoise::estimated(counts, tree, settings.thresholds()?)?),
+            None => None,
         },
         run,
         clean,

@@ -7,6 +7,7 @@ use crate::{Material, Result, load_tree};
 use anyhow::Context;
 use burn::tensor::Device;
 use negscale::{Settings, Taxonomy};
+use negscale_audit::{Ledger, NoiseEstimate, NoiseModel, Predictions};
 use negscale_data::Dataset;
 use negscale_methods::trainer::Tree;
 use negscale_nets::model::Model;
@@ -66,6 +67,7 @@ pub fn open(folder: &Path, clean: Option<&Path>, options: &AnalysisOptions) -> R
         tree,
         settings: options.over(plugin)?,
         batch: recipe.train.batch,
+        believed: if options.split == Split::Train { believed(folder)? } else { None },
         run,
         clean,
     })
@@ -111,6 +113,19 @@ fn view(folder: &Path, model: &Model, recipe: &Recipe, dataset: &Dataset) -> Res
         scan: model.scan(dataset, recipe.train.threads)?,
         classifier: Some(model.classifier()?),
     })
+}
+
+/// Estimated numbers of samples by given and true class, from the run's ledger.
+fn believed(folder: &Path) -> Result<Option<Vec<f64>>> {
+    let path = folder.join("ledger.parquet");
+    if !path.exists() {
+        return Ok(None);
+    }
+    let ledger = Ledger::load(&path)?;
+    let Some(predictions) = ledger.predictions() else { return Ok(None) };
+    let predictions = Predictions::new(predictions, ledger.given(), ledger.classes())?;
+    let estimate = NoiseEstimate::new(&NoiseModel::fit(&predictions));
+    Ok(estimate.cannot_judge.is_none().then_some(estimate.joint))
 }
 
 /// Changes per step, of every epoch in which they were recorded.

@@ -3,11 +3,12 @@
 use super::evidence::Evidence;
 use super::flags::{Flags, SourceFlags, by_source};
 use super::votes::Agreed;
-use crate::Material;
 use crate::recipe::Recipe;
+use crate::{Material, Result};
 use negscale::Taxonomy;
 use negscale_audit::{Audit, Correction, Finding, Measures, NoiseEstimate};
 use negscale_report::Judging;
+use negscale_similarity::LabelNoise;
 use std::path::Path;
 
 /// What an audit has found.
@@ -77,6 +78,12 @@ impl Account<'_> {
     /// Why nothing can be said, if so.
     pub fn cannot_judge(&self) -> Option<&str> {
         self.estimate.and_then(|estimate| estimate.cannot_judge.as_deref())
+    }
+
+    /// What labels are believed to say about the class tree, if there is one and anything can be said.
+    pub fn noise_on_tree(&self) -> Result<Option<LabelNoise>> {
+        let (Some(estimate), Some(tree)) = (self.judged(), self.tree) else { return Ok(None) };
+        Ok(Some(LabelNoise::estimated(&estimate.joint, tree, self.recipe.thresholds()?)?))
     }
 
     /// The estimate, unless nothing can be said.

@@ -1,7 +1,6 @@
 //! Why a label is doubted, in words and numbers.
 
 use super::losses::LossHistory;
-use negscale::Taxonomy;
 use negscale::taxonomy::{Relation, Thresholds};
 use negscale_audit::neighbours::{Copies, Outliers};
 use negscale_audit::{Finding, NoiseEstimate, Predictions};
@@ -113,70 +112,6 @@ impl Evidence<'_> {
         }
         reasons
     }
-}
-
-/// How often wrong labels name related, neutral and unrelated classes: the share, and what chance would give.
-pub struct RelationShares {
-    /// Estimated number of wrong labels.
-    pub wrong: f64,
-    /// Related, neutral, unrelated: share of wrong labels, and of those that would be drawn evenly from the other classes.
-    pub shares: [(f64, f64); 3],
-    /// Of pairs of samples that given labels call related, the share that is; and the same for unrelated.
-    pub precision: [Option<f64>; 2],
-}
-
-/// From beliefs alone: what the estimate says about wrong labels and the class tree.
-pub fn relations(estimate: &NoiseEstimate, tree: &Taxonomy) -> RelationShares {
-    let classes = estimate.given_counts.len();
-    let kind = |a: usize, b: usize| match tree.relation(a, b, Thresholds::default()) {
-        Relation::Related | Relation::Same => 0,
-        Relation::Neutral => 1,
-        Relation::Unrelated => 2,
-    };
-    let (mut found, mut chance, mut wrong) = ([0.0; 3], [0.0; 3], 0.0);
-    for given in 0..classes {
-        for y in (0..classes).filter(|&y| y != given) {
-            let kind = kind(given, y);
-            found[kind] += estimate.joint[given * classes + y];
-            wrong += estimate.joint[given * classes + y];
-            chance[kind] += estimate.true_counts[y] / (classes - 1).max(1) as f64;
-        }
-    }
-    let all: f64 = chance.iter().sum();
-    let share = |k: usize| {
-        (if wrong > 0.0 { found[k] / wrong } else { 0.0 }, if all > 0.0 { chance[k] / all } else { 0.0 })
-    };
-    RelationShares { wrong, shares: [share(0), share(1), share(2)], precision: precision(estimate, kind) }
-}
-
-/// $\sum_{ab} n_a n_b \sum_{yz} R_{ay} R_{bz}$ over pairs of given classes and of true ones of the same kind, by all pairs of given ones.
-fn precision(estimate: &NoiseEstimate, kind: impl Fn(usize, usize) -> usize) -> [Option<f64>; 2] {
-    let classes = estimate.given_counts.len();
-    // Cubic in the classes.
-    if classes > 300 {
-        return [None, None];
-    }
-    let counts = &estimate.joint;
-    let of = |wanted: usize| {
-        let is = |a: usize, b: usize| a != b && kind(a, b) == wanted;
-        // How many of each true class are related so to the samples given as b.
-        let mut right = vec![0.0; classes * classes];
-        for b in 0..classes {
-            for y in 0..classes {
-                right[b * classes + y] =
-                    (0..classes).filter(|&z| is(y, z)).map(|z| counts[b * classes + z]).sum();
-            }
-        }
-        let (mut held, mut all) = (0.0, 0.0);
-        for a in 0..classes {
-            for b in (0..classes).filter(|&b| is(a, b)) {
-                all += (estimate.given_counts[a] * estimate.given_counts[b]) as f64;
-                held += (0..classes).map(|y| counts[a * classes + y] * right[b * classes + y]).sum::<f64>();
-            }
-        }
-        (all > 0.0).then(|| held / all)
-    };
-    [of(0), of(2)]
 }
 
 /// A share for people.

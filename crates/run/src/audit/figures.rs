@@ -1,10 +1,10 @@
 //! `audit.json`: an audit in figures.
 
 use super::account::Account;
-use super::evidence::relations;
 use super::flags::SourceFlags;
 use crate::Result;
 use crate::folder::{hardware, version};
+use negscale_similarity::label_noise::{ErrorShare, PairPrecision};
 use serde_json::{Map, Value, json};
 
 /// Matrices of more classes than this are left out; the list of confusions has what matters.
@@ -56,16 +56,19 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
             "medians": losses.medians,
             "still_improving": losses.still_improving().is_some(),
         })),
-        "relations": account.judged().zip(account.tree).map(|(estimate, tree)| {
-            let found = relations(estimate, tree);
-            let part = |k: usize| json!({ "share": found.shares[k].0, "chance": found.shares[k].1 });
+        "relations": account.noise_on_tree()?.map(|found| {
+            let part = |error: Option<ErrorShare>| error.map(|error| {
+                json!({ "share": error.share, "chance": error.chance, "ratio": error.ratio, "interval_95": error.interval })
+            });
+            let precision = |pairs: Option<PairPrecision>| pairs.map(|pairs| pairs.precision);
             json!({
+                "verdict": found.verdict(),
                 "wrong": found.wrong,
-                "related": part(0),
-                "neutral": part(1),
-                "unrelated": part(2),
-                "precision_of_related_pairs": found.precision[0],
-                "precision_of_unrelated_pairs": found.precision[1],
+                "related": part(found.errors.related),
+                "neutral": part(found.errors.neutral),
+                "unrelated": part(found.errors.unrelated),
+                "precision_of_related_pairs": precision(found.pairs.related),
+                "precision_of_unrelated_pairs": precision(found.pairs.unrelated),
             })
         }),
         "worst": worst.collect::<Vec<Value>>(),

@@ -2,16 +2,15 @@
 
 use super::account::Account;
 use super::commands;
-use super::evidence::relations;
 use super::flags::SourceFlags;
 use crate::folder::{hardware, version};
-use crate::products::ShownItem;
+use crate::products::{ShownItem, relations};
 use crate::{Result, clock};
 use negscale_audit::Finding;
 use negscale_data::{Dataset, Items};
 use negscale_report::{
     AuditReport, ClassRow, ConfusionRow, Correction, CountMatrix, Estimate, Figure, Member, NextStep,
-    Outlier, RelationShare, Relations, Separation, SummaryRow, WorstLabel,
+    Outlier, Separation, SummaryRow, WorstLabel,
 };
 
 /// How many labels are shown one by one.
@@ -80,19 +79,7 @@ pub fn report(account: &Account) -> Result<AuditReport> {
             }
             report.matrix = Some(CountMatrix::checked(classes.len(), counts)?);
         }
-        report.relations = account.tree.map(|tree| {
-            let found = relations(estimate, tree);
-            let part = |k: usize| RelationShare { share: found.shares[k].0, chance: found.shares[k].1 };
-            Relations {
-                labels: found.wrong.round() as usize,
-                related: part(0),
-                neutral: Some(part(1)).filter(|neutral| neutral.chance > 0.0),
-                unrelated: part(2),
-                words: None,
-                related_precision: found.precision[0],
-                unrelated_precision: found.precision[1],
-            }
-        });
+        report.relations = account.noise_on_tree()?.as_ref().map(relations);
         report.correction = Some(Correction {
             file: file("corrected.csv"),
             changed: correction.changed,

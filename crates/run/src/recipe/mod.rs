@@ -46,7 +46,8 @@ pub use layers::Layers;
 pub use matrix::{MatrixCell, Study, expand};
 pub use value::Expected;
 
-use negscale::PairCoverage;
+use negscale::taxonomy::Thresholds;
+use negscale::{PairCoverage, Settings};
 use negscale_methods::trainer::TrainSettings;
 use negscale_methods::{Result, plugins};
 use std::path::PathBuf;
@@ -109,6 +110,12 @@ impl Recipe {
             return Ok(None);
         }
         card.pair_coverage(&self.train.plugin_settings, &self.data.tree_for(classes)?)
+    }
+
+    /// From which distances on classes are related and unrelated.
+    pub fn thresholds(&self) -> Result<Thresholds> {
+        let settings: Settings = negscale_methods::settings::read("negscale", &self.train.plugin_settings)?;
+        Ok(settings.thresholds()?)
     }
 
     /// The run to compare with, if there is one: the baseline alone, with its own settings, on the same data with the same
