@@ -76,9 +76,9 @@ impl PairCoverage {
     pub fn qualified_name(&self, plugin: &str) -> String {
         let less = match (self.snop, self.dcsa) {
             (TermState::Active, TermState::NoPairs) => "SNOP alone",
-            (TermState::Off, TermState::Off) if self.others == TermState::Off => "weight 0",
+            (TermState::Off, TermState::Off) if self.others == TermState::Active => return plugin.to_owned(),
             (TermState::Off, TermState::Off) if self.posterior => "posterior alone",
-            (TermState::Off, TermState::Off) => "weight 0",
+            (TermState::Off, TermState::Off) if self.others == TermState::Off => "weight 0",
             _ if !self.is_active() => "no pairs",
             _ => return plugin.to_owned(),
         };

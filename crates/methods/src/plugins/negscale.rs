@@ -14,7 +14,7 @@ use negscale::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Gradients of single terms are measured in one of so many batches.
+/// Gradients of single terms are measured in one of so many batches, and in the first of an epoch.
 const MEASURED: u64 = 16;
 
 /// The plug-in, at rest until it has a class tree.
@@ -97,6 +97,7 @@ impl Plugin for Attached {
         labels.frozen = frozen.as_deref();
         let excluded = self.exclusion.as_ref().filter(|exclusion| exclusion.strength > 0.0);
         let excluded = excluded.map(|of| (of.strength, rows(&of.errors, 1, &tap.samples)));
+        let is_measured = batch.is_multiple_of(MEASURED) || !self.notes.has_measured();
         let Some(adapter) = self.adapter(net) else { return Ok(None) };
         let Loss { mut loss, terms: found, .. } = adapter.loss(tap.features.clone(), &labels)?;
         let mut terms =
@@ -114,7 +115,7 @@ impl Plugin for Attached {
         if is_off && settings.anchor == 0.0 && settings.exclusion == 0.0 {
             return Ok(None);
         }
-        if batch.is_multiple_of(MEASURED) {
+        if is_measured {
             let lengths = adapter.gradient_lengths(&tap.features, &labels)?;
             self.notes.measured(net, &lengths, found.scale);
         }

@@ -30,6 +30,11 @@ impl Notes {
         self.waiting.insert(net, [scale * global, scale * local, scale * dcsa, inactive]);
     }
 
+    /// Whether any gradient has been measured in this epoch.
+    pub fn has_measured(&self) -> bool {
+        !self.waiting.is_empty() || self.sums.contains_key(NAMES[0])
+    }
+
     /// A number to note with the epoch.
     pub fn note(&mut self, name: &str, value: f64) {
         self.sums.insert(name.to_owned(), (value, 1));
