@@ -31,8 +31,8 @@ pub mod own;
 mod positioned;
 pub mod provenance;
 pub mod readable;
-#[cfg(test)]
-mod real_data;
+#[doc(hidden)]
+pub mod real_data;
 pub mod views;
 
 pub use dataset::{Dataset, FeatureStore, ImageStore, Items, Splits};

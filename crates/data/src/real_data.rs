@@ -1,6 +1,6 @@
 //! Real data for tests: files in the folders of `NEGSCALE_DATA`.
 //!
-//! Shared with the integration tests, which include this file.
+//! Public for the tests of other crates only.
 
 use std::env::{split_paths, var, var_os};
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// # Panics
 /// With `CI=true`, when a folder of `NEGSCALE_DATA` is there and the file is not: there a test that skips would go unnoticed. Sets
 /// that may be absent all the same are named in `NEGSCALE_DATA_WITHOUT`, separated by commas.
-pub(crate) fn real(name: &str) -> Option<PathBuf> {
+pub fn real(name: &str) -> Option<PathBuf> {
     let folders: Vec<PathBuf> = split_paths(&var_os("NEGSCALE_DATA").unwrap_or_default()).collect();
     let found = folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
     if found.is_none() {

@@ -2,12 +2,9 @@
 //! where labels are drawn. On generated clouds and on real embeddings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../data/src/real_data.rs"]
-mod real_data;
-
 use negscale::Taxonomy;
 use negscale::taxonomy::{Relation, Thresholds};
-use real_data::real;
+use negscale_data::real_data::real;
 
 const CLASSES: usize = 10;
 

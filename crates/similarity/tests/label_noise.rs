@@ -1,15 +1,12 @@
 //! Relations of wrong labels and precision of pairs, against loops over samples and pairs, and against what is known of real labels.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "../../data/src/real_data.rs"]
-mod real_data;
-
 use negscale::Taxonomy;
 use negscale::taxonomy::Thresholds;
+use negscale_data::real_data::real;
 use negscale_similarity::label_noise::ErrorShare;
 use negscale_similarity::{LabelNoise, Labels, RELATIONS};
 use proptest::prelude::*;
-use real_data::real;
 
 fn cifar(name: &str) -> Taxonomy {
     Taxonomy::builtin(name).unwrap()

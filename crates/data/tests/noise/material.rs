@@ -90,10 +90,7 @@ pub fn refused(spec: &str, dataset: &Dataset) -> String {
     apply(&spec.parse().unwrap(), dataset, 1, &NoiseContext::default()).unwrap_err().to_string()
 }
 
-#[path = "../../src/real_data.rs"]
-mod real_data;
-
-pub(crate) use real_data::real;
+pub(crate) use negscale_data::real_data::real;
 
 /// The numbers of a .npy file, whose header has 128 bytes.
 pub fn npy_bytes(path: PathBuf) -> Vec<u8> {
