@@ -49,7 +49,7 @@ impl<T: Real> Workspace<T> {
         &mut self.memory
     }
 
-    /// The gradient of the latest batch of [features](NegScale::loss_and_gradient), to keep: the next batch makes a new one.
+    /// The gradient of the latest batch of [features](crate::NegScale::loss_and_gradient), to keep: the next batch makes a new one.
     pub fn take_gradient(&mut self) -> Vec<T> {
         std::mem::take(&mut self.features.gradient)
     }
