@@ -164,6 +164,14 @@ fn what_other_forms_of_the_plug_in_remember_survives_a_stop() {
         assert!(last.losses.contains_key("anchor") && last.losses["exclusion"] > 0.0, "{host}: {last:?}");
         assert!(noted("gradient share of snop-local"), "{host}: {last:?}");
         survives_stops(host, make);
+        // What it goes by is looked at after every epoch, however often the report wants it.
+        let trained = |scan_every| {
+            let settings = TrainSettings { scan_every, ..settings.clone() };
+            let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+            finish(&mut trainer);
+            weights(&trainer)
+        };
+        assert!(trained(1) == trained(3), "{host}: looking less often changed weights");
     }
 }
 

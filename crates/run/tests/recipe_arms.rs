@@ -1,8 +1,11 @@
 //! `[arms]` and `[search]`: which settings each arm gets, and what is said of slips.
 #![allow(clippy::unwrap_used)]
 
+mod recipes;
+
 use negscale_methods::host::ItemKind;
 use negscale_run::recipe::{Arms, Layers, MatrixCell, Recipe, expand};
+use recipes::refused;
 
 const TEXT: &str = r#"
 [matrix]
@@ -32,14 +35,6 @@ fn resolved(cell: &MatrixCell) -> Recipe {
 
 fn weight(recipe: &Recipe, name: &str) -> f64 {
     recipe.train.plugin_settings[name].as_float().unwrap()
-}
-
-#[track_caller]
-fn refused(text: &str, parts: &[&str]) {
-    let error = expand(Layers::new(), "sweep.toml", text).unwrap_err().to_string();
-    for part in parts {
-        assert!(error.contains(part), "`{part}` is not in: {error}");
-    }
 }
 
 #[test]

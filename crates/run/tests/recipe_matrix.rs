@@ -1,8 +1,11 @@
 //! `[matrix]` spans runs: which, in what order, and what is said of slips.
 #![allow(clippy::unwrap_used)]
 
+mod recipes;
+
 use negscale_methods::host::ItemKind;
 use negscale_run::recipe::{Layers, MatrixCell, expand};
+use recipes::refused;
 
 fn cells(text: &str) -> Vec<MatrixCell> {
     expand(Layers::new(), "sweep.toml", text).unwrap().cells
@@ -10,14 +13,6 @@ fn cells(text: &str) -> Vec<MatrixCell> {
 
 fn names(text: &str) -> Vec<String> {
     cells(text).iter().map(|cell| cell.name().to_owned()).collect()
-}
-
-#[track_caller]
-fn refused(text: &str, parts: &[&str]) {
-    let error = expand(Layers::new(), "sweep.toml", text).unwrap_err().to_string();
-    for part in parts {
-        assert!(error.contains(part), "`{part}` is not in: {error}");
-    }
 }
 
 #[test]

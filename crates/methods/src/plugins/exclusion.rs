@@ -27,7 +27,8 @@ pub(super) struct Exclusion {
     pub unrelated: f64,
     /// Factor on the term.
     pub strength: f64,
-    /// $e_i$.
+    /// $e_i$; saved apart, as an array.
+    #[serde(skip)]
     pub errors: Vec<f32>,
 }
 

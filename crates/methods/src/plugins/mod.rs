@@ -12,7 +12,7 @@ pub use tree::Tree;
 
 use crate::host::{Beliefs, Card, Host, Tap};
 use crate::{Error, Result, settings};
-use ::negscale::taxonomy::{LEARNT_MAX_DISTANCE, Thresholds};
+use ::negscale::taxonomy::{LEARNT_MAX_DISTANCE, Relation};
 use ::negscale::{PairCoverage, Settings, Taxonomy};
 use burn::tensor::Tensor;
 use negscale_nets::Scan;
@@ -49,8 +49,11 @@ pub trait Plugin: Send {
     /// The networks were reset: forget what is known of their features.
     fn forget(&mut self);
 
-    /// The thresholds by which the host's guesses are weighed by the class tree, if they are.
-    fn weighs_guesses(&self) -> Option<Thresholds>;
+    /// Whether the host's guesses are to be weighed by the class tree.
+    fn weighs_guesses(&self) -> bool;
+
+    /// Relations of all pairs of classes, C x C, once there is a class tree.
+    fn relations(&self) -> Option<&[Relation]>;
 
     /// Whether it must be told the labels that the host believes.
     fn wants_beliefs(&self) -> bool;
@@ -199,7 +202,7 @@ impl PluginCard {
 /// The key of a plug-in that a host, as it is set, cannot serve, and what to do; nothing if they fit.
 pub fn misfit(plugin: &dyn Plugin, card: &Card, host: &dyn Host) -> Option<(&'static str, String)> {
     let id = card.id;
-    if plugin.weighs_guesses().is_some() && !host.weighs_guesses() {
+    if plugin.weighs_guesses() && !host.weighs_guesses() {
         let problem = format!(
             "posterior = true weighs labels that the method guesses, but `{id}` guesses none that could be weighed; choose \
              another `host`, such as rolr or dividemix, or set negscale.posterior = false"

@@ -6,7 +6,7 @@ use super::{Added, Look, Plugin, PluginState, Wants};
 use crate::host::Tap;
 use crate::{Error, Result};
 use negscale::burn::{Adapter, Loss, confidence, exclusion};
-use negscale::taxonomy::Thresholds;
+use negscale::taxonomy::Relation;
 use negscale::{
     BatchLabels, ClassAnchor, Confidence, DeltaFeatures, Memory, NegScale, PairCoverage, Settings, Targets,
     Taxonomy, TermState,
@@ -172,8 +172,12 @@ impl Plugin for Attached {
         self.frozen.clear();
     }
 
-    fn weighs_guesses(&self) -> Option<Thresholds> {
-        self.settings.thresholds().ok().filter(|_| self.settings.posterior)
+    fn weighs_guesses(&self) -> bool {
+        self.settings.posterior
+    }
+
+    fn relations(&self) -> Option<&[Relation]> {
+        self.plugin.as_ref().map(NegScale::relations)
     }
 
     fn wants_beliefs(&self) -> bool {
@@ -202,9 +206,10 @@ impl Plugin for Attached {
     fn state(&self) -> Result<PluginState> {
         let memories = self.adapters.iter().map(|adapter| adapter.memory().clone()).collect();
         let (notes, exclusion) = (self.notes.clone(), self.exclusion.clone());
+        let mut floats = BTreeMap::from([("clean".to_owned(), self.clean.clone())]);
+        floats.extend(exclusion.iter().map(|exclusion| ("errors".to_owned(), exclusion.errors.clone())));
         let saved = Saved { memories, notes, exclusion };
         let text = serde_json::to_string(&saved).map_err(damaged)?;
-        let mut floats = BTreeMap::from([("clean".to_owned(), self.clean.clone())]);
         let frozen = self.frozen.iter().enumerate();
         floats.extend(frozen.map(|(net, features)| (format!("frozen{net}"), features.clone())));
         Ok(PluginState { text, floats })
@@ -217,6 +222,9 @@ impl Plugin for Attached {
             *adapter.memory_mut() = memory;
         }
         (self.notes, self.exclusion) = (notes, exclusion);
+        if let Some(exclusion) = &mut self.exclusion {
+            exclusion.errors = state.floats.remove("errors").unwrap_or_default();
+        }
         self.clean = state.floats.remove("clean").unwrap_or_default();
         self.frozen = (0..).map_while(|net| state.floats.remove(&format!("frozen{net}"))).collect();
         Ok(())

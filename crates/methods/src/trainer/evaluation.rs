@@ -5,6 +5,7 @@ use super::task::{Look, Shown};
 use super::{Trainer, Tree};
 use crate::Result;
 use crate::host::{Beliefs, Epoch, HostContext, Plan, PredictedBy, ScannedSet};
+use crate::plugins::Plugin;
 use negscale_audit::area_under_curve;
 use negscale_data::Loader;
 use negscale_nets::{Scan, accuracy};
@@ -26,11 +27,12 @@ impl Trainer {
     }
 
     /// Whether the training set is scanned after this epoch: the ledger and the curves of the report want it, a plug-in that waits for its
-    /// class tree or weighs guesses, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
+    /// class tree or heeds predictions, and a host that plans by the ledger's predictions. What else a host wants to know it asks for itself.
     fn is_scan_due(&self, wants_tree: bool) -> bool {
         let done = self.position.epoch + 1;
         let is_turn = done.is_multiple_of(self.settings.scan_every) || done == self.settings.epochs;
-        let wants_predictions = self.host.reads_predictions() || self.guess_thresholds().is_some();
+        let heeds = |plugin: &dyn Plugin| plugin.weighs_guesses() || plugin.wants_look().beliefs;
+        let wants_predictions = self.host.reads_predictions() || self.plugin.as_deref().is_some_and(heeds);
         is_turn || wants_tree || wants_predictions || self.settings.similarity
     }
 

@@ -5,7 +5,7 @@
 use super::Trainer;
 use crate::host::Plan;
 use crate::kit::posterior::RelationRates;
-use negscale::taxonomy::{Relation, Thresholds};
+use negscale::taxonomy::Relation;
 
 /// Under these names the rates stand in an epoch's record.
 const NOTES: [&str; 3] = [
@@ -15,15 +15,9 @@ const NOTES: [&str; 3] = [
 ];
 
 impl Trainer {
-    /// The thresholds by which guesses are weighed, if they are.
-    pub(super) fn guess_thresholds(&self) -> Option<Thresholds> {
-        self.plugin.as_ref()?.weighs_guesses()
-    }
-
     /// Relations of all pairs of classes, if guesses are weighed and there is a class tree by now.
-    fn relations(&self) -> Option<Vec<Relation>> {
-        let (thresholds, tree) = (self.guess_thresholds()?, self.tree.taxonomy()?);
-        Some(tree.distances().as_slice().iter().map(|&distance| thresholds.relation(distance)).collect())
+    fn relations(&self) -> Option<&[Relation]> {
+        self.plugin.as_ref().filter(|plugin| plugin.weighs_guesses())?.relations()
     }
 
     /// Notes with a plan how wrong labels stand to the class tree, as the host holds them now.
@@ -36,7 +30,7 @@ impl Trainer {
         };
         let clean: Vec<f32> = (0..ledger.len()).map(|i| ledger.clean(i).unwrap_or(f32::NAN)).collect();
         let RelationRates { related, neutral, unrelated } =
-            RelationRates::of(predictions, &clean, ledger.given(), &relations);
+            RelationRates::of(predictions, &clean, ledger.given(), relations);
         plan.notes.extend(NOTES.map(str::to_owned).into_iter().zip([related, neutral, unrelated]));
     }
 
@@ -44,6 +38,6 @@ impl Trainer {
     pub(super) fn weights_by(&self, plan: &Plan) -> Option<Vec<f32>> {
         let [related, neutral, unrelated] = NOTES.map(|name| plan.notes.get(name).copied());
         let rates = RelationRates { related: related?, neutral: neutral?, unrelated: unrelated? };
-        Some(rates.guess_weights(&self.relations()?))
+        Some(rates.guess_weights(self.relations()?))
     }
 }
