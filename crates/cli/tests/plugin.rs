@@ -45,7 +45,8 @@ impl Trial {
     fn train(&self, out: &str, sets: &[&str]) -> Command {
         let mut command = command(&["train", "--data", text(&self.here.join("train.csv"))]);
         command.args(["--label-column", "label", "--out", text(&self.here.join(out))]);
-        let always = ["host=cross-entropy", "epochs=3", "batch=32", "hidden=[16]", "baseline=none"];
+        let always =
+            ["host=cross-entropy", "plugin=negscale", "epochs=3", "batch=32", "hidden=[16]", "baseline=none"];
         for set in always.iter().chain(sets) {
             command.args(["--set", set]);
         }

@@ -34,10 +34,7 @@ fn the_defaults_are_those_of_the_embedded_data_and_the_host() {
     let recipe = resolve(&Layers::new());
     assert_eq!(recipe.data.data, recipe::DEFAULT_DATA);
     assert_eq!(recipe.data.noise.to_string(), "sym-incl:0.5");
-    assert_eq!(
-        (recipe.train.host.as_str(), recipe.train.plugin.as_str()),
-        (recipe::DEFAULT_HOST, "negscale")
-    );
+    assert_eq!((recipe.train.host.as_str(), recipe.train.plugin.as_str()), (recipe::DEFAULT_HOST, "none"));
     assert_eq!(recipe.baseline.as_deref(), Some("cross-entropy"));
     assert_eq!((recipe.flag_below, recipe.train.recent, recipe.train.seed), (None, 10, 1));
     let regime = (hosts::card(recipe::DEFAULT_HOST).unwrap().regime)(ItemKind::Images);
@@ -63,7 +60,7 @@ fn flags_lie_over_pairs_over_recipes_over_defaults_in_whatever_order_they_come()
     let layers = Layers::new()
         .with_flag("--epochs", "epochs", 4)
         .unwrap()
-        .with_sets(["epochs=3", "seed=3", "negscale.lambda=2", "net=mlp"])
+        .with_sets(["epochs=3", "seed=3", "plugin=negscale", "negscale.lambda=2", "net=mlp"])
         .unwrap()
         .with_text("a.toml", "epochs = 2\nseed = 2\nbatch = 2\n[negscale]\nlambda = 0.5\nmu = 0.25")
         .unwrap()
@@ -260,6 +257,7 @@ fn numbers_out_of_range_are_refused_with_their_place() {
     refused("validation = 0.9", &["mine.toml", "`validation`", "0.9"]);
     refused("[optimiser]\nlr = -1", &["mine.toml", "`optimiser.lr`", "-1"]);
     refused("[schedule]\nkind = \"linear\"\nstart = 1.5", &["mine.toml", "`schedule.start`", "1.5"]);
+    refused("[negscale]\nlambda = 2", &["mine.toml", "`negscale.lambda`", "--plugin negscale"]);
     refused("[negscale]\nlambda = -1", &["mine.toml", "`negscale.lambda`", "-1"]);
     refused("[audit]\nflag_below = 2", &["mine.toml", "`audit.flag_below`", "2"]);
     refused("[audit.mixture]\nreg = 0", &["mine.toml", "`audit.mixture.reg`", "0"]);
@@ -272,6 +270,7 @@ fn pairs_are_toml_or_bare_words_and_name_themselves_in_errors() {
         "noise=sym:0.2",
         "data=123",
         "hidden=[3,4]",
+        "plugin=negscale",
         "negscale={mu=2}",
         "labels=a=b",
     ]);
@@ -326,12 +325,13 @@ fn the_fingerprint_changes_with_every_setting_that_changes_results() {
     for text in [
         "seed = 2",
         "noise_seed = 1",
-        "[negscale]\nmu = 2",
+        "plugin = \"negscale\"",
         "[audit]\nflag_below = 0.4",
         "[cross-entropy]\nview = \"plain\"",
     ] {
         assert_ne!(of(text), base, "{text}");
     }
+    assert_ne!(of("plugin = \"negscale\""), of("plugin = \"negscale\"\n[negscale]\nmu = 2"));
 }
 
 #[test]

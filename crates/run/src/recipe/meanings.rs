@@ -94,7 +94,7 @@ pub(super) const TOP: &[Row] = &[
         "plugin",
         Text,
         super::DEFAULT_PLUGIN,
-        "plug-in loss: negscale, none, or an ablation (`negscale methods`)",
+        "plug-in loss: none, negscale, or an ablation (`negscale methods`)",
     ),
     (
         "baseline",

@@ -60,8 +60,8 @@ pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
 pub const DEFAULT_NOISE: &str = "sym:0.5";
 /// The default host.
 pub const DEFAULT_HOST: &str = "rolr";
-/// The default plug-in.
-pub const DEFAULT_PLUGIN: &str = "negscale";
+/// The default plug-in: none, since none has been shown to earn its place (decision 018).
+pub const DEFAULT_PLUGIN: &str = "none";
 /// The default baseline.
 pub const DEFAULT_BASELINE: &str = "cross-entropy";
 /// Pictures up to this many pixels per side get the small network.

@@ -184,6 +184,13 @@ impl Layers {
         let table = self.over("negscale", Table::new());
         let read: ::negscale::Settings = settings::read("negscale", &table)?;
         let read = read.checked().map_err(|error| self.located(error, &["negscale"]))?;
+        let chosen = self.entries().flatten().find(|(path, _)| path.starts_with("negscale."));
+        if let (None, Some((path, entry))) = (self.text("plugin"), chosen) {
+            let problem = format!(
+                "`{path}` is a setting of the plug-in, which is off unless it is asked for: add plugin = \"negscale\" (--plugin negscale)"
+            );
+            return Err(wrong(&entry.place, problem));
+        }
         Ok(if attaches { settings::table(&read) } else { Table::new() })
     }
 
