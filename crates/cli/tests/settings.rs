@@ -35,7 +35,8 @@ fn config_show_resolves_the_defaults_for_the_embedded_data() {
     assert_eq!(shown["data"].as_str(), Some("fashion-mnist-subset"));
     assert_eq!((shown["net"].as_str(), shown["noise"].as_str()), (Some("cnn-small"), Some("sym-incl:0.5")));
     assert_eq!(shown["optimiser"]["kind"].as_str(), Some("sgd"));
-    assert_eq!(shown["negscale"]["eta_max"].as_integer(), Some(5));
+    assert_eq!((shown["plugin"].as_str(), shown.get("negscale")), (Some("none"), None));
+    assert_eq!(show(&["--plugin", "negscale"])["negscale"]["eta_max"].as_integer(), Some(5));
     assert!(shown["epochs"].as_integer().unwrap() > 0);
 }
 

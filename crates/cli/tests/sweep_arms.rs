@@ -172,6 +172,13 @@ fn a_search_chooses_on_its_own_seeds_and_the_rest_follows_it() {
         }
     }
     assert!(text.contains("host 0, tuned-host 4, plugin 4, permuted as chosen for plugin"), "{text}");
+    for other in ["host", "tuned-host", "permuted"] {
+        let drawing = std::fs::read_to_string(here.join(format!("tables/test_last-{other}.svg"))).unwrap();
+        assert!(drawing.contains(&format!("test_last: plugin minus {other}</title>")), "{other}");
+        for noise in ["sym-incl:0.1", "sym-incl:0.3"] {
+            assert!(drawing.contains(noise), "{other} {noise}");
+        }
+    }
     assert!(
         text.contains("chosen by validation_last10 on 2 development seeds.") && !text.contains("Warning"),
         "{text}"

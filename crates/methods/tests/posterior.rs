@@ -158,7 +158,23 @@ fn every_host_that_guesses_weighs_its_guesses_and_the_others_are_refused() {
         assert_ne!(weights(&weighed), weights(&alone.unwrap()), "{}", card.id);
         let coverage = weighed.pair_coverage().unwrap();
         assert_eq!(coverage.qualified_name("negscale"), "negscale (posterior alone)");
+        assert_eq!(coverage.qualified_name("tree-posterior"), "tree-posterior");
     }
+}
+
+#[test]
+fn it_has_a_name_of_its_own() {
+    let run = |settings| {
+        let mut trainer = Trainer::new(task(200, NOISE), settings).unwrap();
+        finish(&mut trainer);
+        weights(&trainer)
+    };
+    let named = TrainSettings {
+        plugin: "tree-posterior".into(),
+        plugin_settings: toml::Table::new(),
+        ..weighing("rolr", 4)
+    };
+    assert_eq!(run(named), run(weighing("rolr", 4)));
 }
 
 #[test]

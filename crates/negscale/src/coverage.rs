@@ -77,7 +77,8 @@ impl PairCoverage {
         let less = match (self.snop, self.dcsa) {
             (TermState::Active, TermState::NoPairs) => "SNOP alone",
             (TermState::Off, TermState::Off) if self.others == TermState::Active => return plugin.to_owned(),
-            (TermState::Off, TermState::Off) if self.posterior => "posterior alone",
+            (TermState::Off, TermState::Off) if self.posterior && plugin == "negscale" => "posterior alone",
+            (TermState::Off, TermState::Off) if self.posterior => return plugin.to_owned(),
             (TermState::Off, TermState::Off) if self.others == TermState::Off => "weight 0",
             _ if !self.is_active() => "no pairs",
             _ => return plugin.to_owned(),

@@ -124,7 +124,16 @@ pub struct PluginCard {
 /// All plug-ins.
 pub const PLUGINS: &[PluginCard] = &[
     PluginCard { id: "none", about: "no plug-in: the training method alone", preset: None },
-    PluginCard { id: "negscale", about: "SNOP and DCSA", preset: Some(|settings| settings) },
+    PluginCard {
+        id: "negscale",
+        about: "SNOP and DCSA, the paper's plug-in; against its controls it has shown no gain of its own (book, Results)",
+        preset: Some(|settings| settings),
+    },
+    PluginCard {
+        id: "tree-posterior",
+        about: "no loss: guessed labels are weighed by how often wrong labels stand in each relation of the class tree",
+        preset: Some(|settings| settings.with_snop(false).with_dcsa(false).with_posterior(true)),
+    },
     PluginCard {
         id: "no-snop",
         about: "ablation: DCSA alone",

@@ -54,7 +54,7 @@ pub struct Axes {
 /// What makes the tables.
 #[derive(Debug, Clone, Default)]
 pub struct TableOptions {
-    /// Folder for the tables as CSV, Markdown and LaTeX, and for `runs.csv` with a line per run.
+    /// Folder for the tables as CSV, Markdown and LaTeX, for `runs.csv` with a line per run, and with arms for a drawing (SVG) of each difference.
     pub out: Option<PathBuf>,
     /// Settings that make the rows; empty: all that vary and are no columns or seeds.
     pub rows: Vec<String>,
@@ -108,7 +108,16 @@ pub fn tables(plan: &SweepPlan, options: &TableOptions) -> Result<Vec<Table>> {
         }
         let note = note(plan, &done, &axes);
         let paired = match &plan.arms {
-            Some(arms) => Some(controls::table(&done, &axes, figure, arms)?),
+            Some(arms) => {
+                let tests = controls::Tests::of(&done, &axes, figure, arms);
+                if let Some(out) = &out {
+                    for (control, plot) in tests.plots() {
+                        let name = format!("{}-{}.svg", safe(figure), safe(&control));
+                        write(&out.file(&name)?, plot.to_svg().as_bytes())?;
+                    }
+                }
+                Some(tests.table()?)
+            }
             None => pairs::table(&done, &axes, figure)?,
         };
         all.push((grid(&done, &axes, figure, &note)?, safe(figure)));
