@@ -166,7 +166,10 @@ fn collect(arguments: CollectArguments) -> Result<()> {
         tables(&which.plan(&runs)?, &options)?.iter().map(|table| table.to_text()).collect();
     say_part!("{}", tables.join("\n"));
     if let Some(out) = &options.out {
-        say!("\nwritten to {}: runs.csv, and each table as .csv, .md and .tex", out.display());
+        say!(
+            "\nwritten to {}: runs.csv, and each table as .csv, .md and .tex; with arms each difference as .svg",
+            out.display()
+        );
     }
     Ok(())
 }
