@@ -48,6 +48,8 @@ fn arrange(here: &Path) -> Vec<String> {
         "--set",
         "host=cross-entropy",
         "--set",
+        "plugin=negscale",
+        "--set",
         "epochs=6",
         "--set",
         "batch=32",
