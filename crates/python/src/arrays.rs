@@ -1,0 +1,8 @@
+//! Arrays of numpy as slices, and slices as arrays.
+
+use pyo3::prelude::*;
+
+/// Adds what this file has to the module.
+pub(crate) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}

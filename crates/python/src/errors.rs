@@ -1,0 +1,8 @@
+//! Errors of the libraries as exceptions of Python.
+
+use pyo3::prelude::*;
+
+/// Adds what this file has to the module.
+pub(crate) fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    Ok(())
+}
