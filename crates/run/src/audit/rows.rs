@@ -5,6 +5,7 @@ use super::evidence::Evidence;
 use super::flags::Flags;
 use super::votes::{Agreed, CONSENSUS, Votes};
 use super::{AUDIT, write_account};
+use crate::clock;
 use crate::folder::{self, RunFolder};
 use crate::recipe::Recipe;
 use crate::training::read_results;
@@ -42,7 +43,7 @@ enum Judged {
     Given(Box<NoiseModel>),
 }
 
-/// Audits features, or given predictions.
+/// Audits features, or given predictions, and writes everything to a folder.
 pub(super) fn audit(
     recipe: Recipe,
     splits: Splits,
@@ -53,24 +54,15 @@ pub(super) fn audit(
 ) -> Result<Finished> {
     let begun = Instant::now();
     let place = out.unwrap_or_else(|| folder::default_place(&recipe));
-    let mut inputs = recipe.data.own_files();
-    inputs.extend(recipe.pred_probs.clone());
-    folder::keep_apart(&place, &inputs)?;
-    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
-    pool.context("cannot start threads")?.install(|| {
-        let mut material = Material::prepare(&recipe, splits, preparation)?;
+    within(&recipe, splits, Some(&place), |material| {
         let given = match &recipe.pred_probs {
-            Some(path) => {
-                let (predictions, hash) = given_predictions(path, &material.train)?;
-                material.fingerprint = format!("{}\n{hash}", material.fingerprint);
-                Some(predictions)
-            }
+            Some(path) => Some(predictions_of(path, &material.train)?),
             None => None,
         };
+        let given = add_predictions(material, given.as_deref())?;
         let votes = Votes::of(&recipe, &material.train)?;
-        let folder = RunFolder::open(AUDIT.name, &place, &recipe, &material, options.fresh)?;
-        watch.open(&recipe, None, &material, &folder);
+        let folder = RunFolder::open(AUDIT.name, &place, &recipe, material, options.fresh)?;
+        watch.open(&recipe, None, material, &folder);
         let needed: Vec<&str> = PRODUCTS.into_iter().chain(votes.as_ref().map(|_| CONSENSUS)).collect();
         let words = match folder.finished(AUDIT.results, &needed)? {
             Some(words) => {
@@ -78,25 +70,89 @@ pub(super) fn audit(
                 words
             }
             None => {
-                let words = judge(&recipe, &material, &folder, (given, votes), watch, stop, begun)?;
+                let write = |account: &Account| write_account(account, &folder, None);
+                let words =
+                    judge(&recipe, material, Some(&folder), (given, votes), watch, stop, begun, write)?;
                 folder.finish(&words)?;
                 words
             }
         };
-        Ok(Finished { results: read_results(&place, &AUDIT)?, words, place })
+        Ok(Finished { results: read_results(&place, &AUDIT)?, words, place: place.clone() })
     })
 }
 
+/// Audits features, or predictions that are in memory, and hands on what was found; with `out` the same is written to a folder, also where an
+/// audit was finished there before.
+pub(super) fn find<T: Send>(
+    recipe: &Recipe,
+    splits: Splits,
+    given: Option<&[f32]>,
+    out: Option<(&Path, RunOptions)>,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+    take: impl FnOnce(&Account) -> Result<T> + Send,
+) -> Result<T> {
+    let begun = Instant::now();
+    within(recipe, splits, out.map(|(place, _)| place), |material| {
+        let read = match (given, &recipe.pred_probs) {
+            (None, Some(path)) => Some(predictions_of(path, &material.train)?),
+            _ => None,
+        };
+        let given = add_predictions(material, given.or(read.as_deref()))?;
+        let votes = Votes::of(recipe, &material.train)?;
+        let Some((place, options)) = out else {
+            return judge(recipe, material, None, (given, votes), watch, stop, begun, take);
+        };
+        let folder = RunFolder::open(AUDIT.name, place, recipe, material, options.fresh)?;
+        watch.open(recipe, None, material, &folder);
+        let write_and_take = |account: &Account| {
+            let words = write_account(account, &folder, None)?;
+            folder.finish(&words)?;
+            take(account)
+        };
+        judge(recipe, material, Some(&folder), (given, votes), watch, stop, begun, write_and_take)
+    })
+}
+
+/// Prepares data and does something with it, on as many threads as the recipe says.
+fn within<T: Send>(
+    recipe: &Recipe,
+    splits: Splits,
+    place: Option<&Path>,
+    work: impl FnOnce(&mut Material) -> Result<T> + Send,
+) -> Result<T> {
+    if let Some(place) = place {
+        let mut inputs = recipe.data.own_files();
+        inputs.extend(recipe.pred_probs.clone());
+        folder::keep_apart(place, &inputs)?;
+    }
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
+    pool.context("cannot start threads")?
+        .install(|| work(&mut Material::prepare(recipe, splits, preparation)?))
+}
+
+/// Predictions that were made before: they are then part of what the data is.
+fn add_predictions(material: &mut Material, values: Option<&[f32]>) -> Result<Option<Predictions>> {
+    let Some(values) = values else { return Ok(None) };
+    let hash = Sha256::digest(bytes_of(values));
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    material.fingerprint = format!("{}\n{hash}", material.fingerprint);
+    let train = &material.train;
+    Ok(Some(Predictions::new(values, train.given(), train.classes().len())?))
+}
+
 #[allow(clippy::too_many_arguments)]
-fn judge(
+fn judge<T>(
     recipe: &Recipe,
     material: &Material,
-    folder: &RunFolder,
+    folder: Option<&RunFolder>,
     (given, votes): (Option<Predictions>, Option<Votes>),
     watch: &mut dyn Watch,
     stop: &Stop,
     begun: Instant,
-) -> Result<String> {
+    take: impl FnOnce(&Account) -> Result<T>,
+) -> Result<T> {
     let train = &material.train;
     let features = features(train)?;
     let judged = match given {
@@ -140,7 +196,7 @@ fn judge(
     let account = Account {
         recipe,
         material,
-        place: folder.place(),
+        place: folder.map(RunFolder::place),
         audit: &ranking.audit,
         estimate: Some(&ranking.estimate),
         tree: tree.as_ref(),
@@ -153,32 +209,32 @@ fn judge(
         measures,
         by_means,
         seconds: begun.elapsed().as_secs_f64(),
-        started: folder.started,
-        settings: folder.settings()?,
+        started: folder.map_or_else(clock::now, |folder| folder.started),
+        settings: folder.map_or_else(|| Ok(recipe.to_toml()), RunFolder::settings)?,
     };
-    write_account(&account, folder, None)
+    take(&account)
 }
 
-/// Predictions from a file, and the hash of that file.
-fn given_predictions(path: &Path, train: &Dataset) -> Result<(Predictions, String)> {
+/// Predictions from a file, a row for every sample.
+fn predictions_of(path: &Path, train: &Dataset) -> Result<Vec<f32>> {
     let ids: Option<Vec<String>> = (0..train.len()).map(|index| train.items().origin(index)).collect();
     let expected = Expected { rows: Some(train.len()), classes: Some(train.classes()), ids: ids.as_deref() };
-    let read = predictions::read(path, expected)?;
-    let hash = Sha256::digest(bytes_of(&read.values));
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((Predictions::new(&read.values, train.given(), train.classes().len())?, hash))
+    Ok(predictions::read(path, expected)?.values)
 }
 
 fn bytes_of(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// All rows of features, and their length.
+/// All rows of features, and their length; none if rows are without numbers, as where there are predictions alone.
 fn features(train: &Dataset) -> Result<Option<(Vec<f32>, usize)>> {
     let Items::Features(store) = train.items() else { return Ok(None) };
     let dim = store.dim();
+    if dim == 0 {
+        return Ok(None);
+    }
     let mut values = vec![0.0; store.len() * dim];
-    for (index, row) in values.chunks_exact_mut(dim.max(1)).enumerate() {
+    for (index, row) in values.chunks_exact_mut(dim).enumerate() {
         store.read(index, row)?;
     }
     Ok(Some((values, dim)))
@@ -280,7 +336,7 @@ fn look_around(
                 flagged.iter().enumerate().map(|(at, &row)| (row, labels(&near, at, row))).collect();
         }
         notes.push(format!(
-            "near-copies and outliers were not looked for among {} rows; --neighbours looks for them",
+            "near-copies and outliers were not looked for among {} rows; --neighbours (in Python neighbours=True) looks for them",
             rows.len()
         ));
     }
