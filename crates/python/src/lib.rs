@@ -4,6 +4,7 @@
 
 mod arrays;
 mod audit;
+mod calls;
 mod command;
 mod errors;
 mod fit;
@@ -12,6 +13,7 @@ mod plugin;
 mod similarity;
 mod taxonomy;
 mod train;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -25,6 +27,7 @@ fn _negscale(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     for register in [
         errors::register,
+        calls::register,
         arrays::register,
         plugin::register,
         taxonomy::register,
