@@ -88,9 +88,11 @@ def noise(
         superclasses = [places[parent] for parent in parents]
     items = None if features is None else _items(features, len(given.codes))
     drawn = _negscale.draw_noise(noise, given.codes, given.names, items, seed, superclasses, data_dir)
+    is_numbers = np.asarray(labels).dtype.kind in "iuf"
     totals = drawn.counts.sum(axis=1, keepdims=True)
     return NoisyLabels(
-        labels=_as_given(drawn.labels, given),
+        # Numbers of classes that have names come back as numbers.
+        labels=drawn.labels.astype(np.int64) if is_numbers and given.values.dtype.kind not in "iu" else given.values[drawn.labels],
         is_wrong=drawn.labels != given.codes,
         rate=drawn.achieved,
         nominal=drawn.nominal,
@@ -110,8 +112,3 @@ def _items(features: Any, count: int) -> np.ndarray:
     if len(items) != count:
         raise InputError(f"there are {len(items)} rows of features for {count} labels: one for each label is needed")
     return items
-
-
-def _as_given(codes: np.ndarray, given: _inputs.Labels) -> np.ndarray:
-    """Labels by number, written as those that were handed over."""
-    return np.asarray(given.values)[codes]

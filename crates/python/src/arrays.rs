@@ -11,8 +11,9 @@ use std::borrow::Cow;
 /// Rows of an array with two axes, one after the other; copied only where they are not so already.
 pub(crate) fn rows<'a, T: Element + Copy>(array: &'a PyReadonlyArray2<'_, T>) -> Cow<'a, [T]> {
     match array.as_slice() {
-        Ok(slice) => Cow::Borrowed(slice),
-        Err(_) => Cow::Owned(array.as_array().iter().copied().collect()),
+        // Columns one after the other are a slice, too.
+        Ok(slice) if array.is_c_contiguous() => Cow::Borrowed(slice),
+        _ => Cow::Owned(array.as_array().iter().copied().collect()),
     }
 }
 

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use std::any::Any;
-use std::io::ErrorKind;
+use std::error::Error;
+use std::io::{self, ErrorKind};
 
 /// An exception class of `negscale._errors`, looked up once.
 struct Class {
@@ -40,9 +41,7 @@ pub(crate) fn input_error(message: impl Into<String>) -> PyErr {
 pub(crate) fn raise(error: impl Into<anyhow::Error>) -> PyErr {
     let error = error.into();
     let message = format!("{error:#}");
-    let io =
-        |part: &(dyn std::error::Error + 'static)| part.downcast_ref::<std::io::Error>().map(|io| io.kind());
-    match error.chain().find_map(io) {
+    match error.chain().find_map(of_system) {
         _ if matches!(error.downcast_ref(), Some(negscale_run::Error::Stopped(_))) => {
             PyKeyboardInterrupt::new_err(message)
         }
@@ -51,6 +50,56 @@ pub(crate) fn raise(error: impl Into<anyhow::Error>) -> PyErr {
             input_error(message)
         }
         Some(_) => FILE.error(message),
+    }
+}
+
+/// What the system said, if it is behind an error. Messages of the libraries are complete, so they name no sources.
+fn of_system(error: &(dyn Error + 'static)) -> Option<ErrorKind> {
+    use {
+        negscale_audit as audit, negscale_data as data, negscale_methods as methods, negscale_nets as nets,
+    };
+    use {negscale_report as report, negscale_run as run};
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        Some(error.kind())
+    } else if let Some(error) = error.downcast_ref() {
+        match error {
+            run::Error::Io(error) => of_system(error),
+            run::Error::Methods(error) => of_system(error),
+            run::Error::Nets(error) => of_system(error),
+            run::Error::Audit(error) => of_system(error),
+            run::Error::Data(error) => of_system(error),
+            run::Error::Report(error) => of_system(error),
+            run::Error::Other(error) => error.chain().find_map(of_system),
+            _ => None,
+        }
+    } else if let Some(error) = error.downcast_ref() {
+        match error {
+            methods::Error::File { r#source, .. } => of_system(r#source),
+            methods::Error::Data(error) => of_system(error),
+            methods::Error::Nets(error) => of_system(error),
+            methods::Error::Audit(error) => of_system(error),
+            _ => None,
+        }
+    } else if let Some(error) = error.downcast_ref() {
+        match error {
+            data::Error::Io { r#source, .. } => of_system(r#source),
+            data::Error::Item { r#source, .. } => of_system(&**r#source),
+            _ => None,
+        }
+    } else if let Some(error) = error.downcast_ref() {
+        match error {
+            nets::Error::File { r#source, .. } => of_system(r#source),
+            nets::Error::Data(error) => of_system(error),
+            _ => None,
+        }
+    } else if let Some(audit::Error::File { r#source, .. }) = error.downcast_ref() {
+        of_system(r#source)
+    } else if let Some(report::Error::Io { r#source, .. } | report::Error::Folder(r#source)) =
+        error.downcast_ref()
+    {
+        of_system(r#source)
+    } else {
+        None
     }
 }
 

@@ -15,7 +15,7 @@ def made(n=120, d=7, seed=0, rate=0.4):
     rng = np.random.default_rng(seed)
     true = rng.integers(0, 10, n)
     given_ = np.where(rng.random(n) < rate, rng.integers(0, 10, n), true)
-    return rng.normal(size=(n, d)) + np.eye(10)[true][:, :d], given_, true
+    return rng.normal(size=(n, d)) + np.eye(10, max(d, 10))[true][:, :d], given_, true
 
 
 def cosines(features):
