@@ -106,8 +106,8 @@ def _named(tree: str | PathLike[str] | Taxonomy, out: object) -> Iterator[str]:
 
 
 def _of_path(what: str, settings: dict[str, Any], out: Path | None, fresh: bool, heard: Any) -> Audit:
-    written = {key: fspath(value) if isinstance(value, PathLike) else value for key, value in settings.items()}
-    found, notes = _negscale.audit_path(what, settings=json.dumps(written), out=out, fresh=fresh, progress=heard)
+    written = json.dumps({key: value for key, value in settings.items() if value is not None}, default=_plain)
+    found, notes = _negscale.audit_path(what, settings=written, out=out, fresh=fresh, progress=heard)
     _progress.finish(heard)
     if isinstance(found, Path):
         audited = Audit.open(found)
@@ -218,6 +218,15 @@ def _whole(what: str, number: Any) -> int:
     if not 0 <= number < 2**63:
         raise InputError(f"{what} is {number}: give a whole number from 0 on")
     return int(number)
+
+
+def _plain(value: Any) -> Any:
+    """A setting that JSON has no word for."""
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"{value!r} is no setting: give text, a number, True or False, or a list of these")
 
 
 def _text(path: str | PathLike[str]) -> str:

@@ -49,19 +49,19 @@ class _Given(NamedTuple):
     @property
     def own(self) -> NDArray[Any]:
         """The probability of each label."""
-        return self.probabilities[np.arange(len(self.labels)), self.labels]
+        return np.asarray(self.probabilities[np.arange(len(self.labels)), self.labels])
 
     @property
     def others(self) -> NDArray[Any]:
         """The largest probability of another class."""
         rest = self.probabilities.copy()
         rest[np.arange(len(self.labels)), self.labels] = -np.inf
-        return rest.max(axis=1) if rest.shape[1] > 1 else np.zeros(len(rest))
+        return np.asarray(rest.max(axis=1)) if rest.shape[1] > 1 else np.zeros(len(rest))
 
     @property
     def differs(self) -> NDArray[Any]:
         """Whether another class is likelier than that of the label."""
-        return self.others > self.own + _LEAST
+        return np.asarray(self.others > self.own + _LEAST)
 
     def thresholds(self) -> NDArray[Any]:
         """Mean probability of each class where it is given; of a class that nobody has, more than there can be."""
@@ -283,7 +283,7 @@ def get_confidence_weighted_entropy_for_each_label(labels: Any, pred_probs: Any)
 
     >>> import negscale
     >>> negscale.get_confidence_weighted_entropy_for_each_label([0, 1], [[0.9, 0.1], [0.7, 0.3]]).round(3).tolist()
-    [0.805, 0.466]
+    [0.805, 0.467]
     """
     return get_label_quality_scores(labels, pred_probs, "confidence_weighted_entropy")
 

@@ -75,7 +75,7 @@ class Audit:
         results: dict[str, Any],
         summary: str,
         transition: NDArray[Any] | None,
-        page: Callable[[], str],
+        page: Callable[[], str] | str,
         index: Any = None,
         ids: Sequence[str] | None = None,
         folder: Path | None = None,
@@ -102,12 +102,14 @@ class Audit:
     @property
     def given(self) -> NDArray[Any]:
         """The labels as given."""
-        return self.classes[self._columns["given"]]
+        labels: NDArray[Any] = self.classes[self._columns["given"]]
+        return labels
 
     @property
     def suggested(self) -> NDArray[Any]:
         """What each label should probably be; the label itself where it is not flagged and likeliest."""
-        return self.classes[self._columns["suggested"]]
+        labels: NDArray[Any] = self.classes[self._columns["suggested"]]
+        return labels
 
     @property
     def corrected(self) -> NDArray[Any]:
@@ -138,6 +140,13 @@ class Audit:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The page is made when it is asked for; what is pickled has it.
+        return {**self.__dict__, "_page": self._html()}
+
+    def _html(self) -> str:
+        return self._page if isinstance(self._page, str) else self._page()
+
     def __repr__(self) -> str:
         return f"<negscale.Audit: {self._told()}>"
 
@@ -156,10 +165,12 @@ class Audit:
         text = f"<p><b>Audit</b>: {escape(self._told())}</p>"
         if not len(flagged):
             return text
+        worst = flagged[:_SHOWN]
+        given, suggested = (self.classes[self._columns[name][worst]] for name in ("given", "suggested"))
         rows = "".join(
-            f"<tr><th>{escape(str(self._name(row)))}</th><td>{escape(str(self.given[row]))}</td><td>{escape(str(self.suggested[row]))}</td>"
-            f"<td>{self.scores[row]:.3f}</td><td style='text-align:left'>{escape('; '.join(self.reasons[row][:2]))}</td></tr>"
-            for row in flagged[:_SHOWN].tolist()
+            f"<tr><th>{escape(str(self._name(row)))}</th><td>{escape(str(own))}</td><td>{escape(str(other))}</td>"
+            f"<td>{self.scores[row]:.3f}</td><td style='text-align:left'>{escape('; '.join(self._reasons[row][:2]))}</td></tr>"
+            for row, own, other in zip(worst.tolist(), given, suggested, strict=True)
         )
         more = f"<p>and {len(flagged) - _SHOWN:,} more</p>" if len(flagged) > _SHOWN else ""
         head = "<tr><th></th><th>given</th><th>suggested</th><th>score</th><th style='text-align:left'>why</th></tr>"
@@ -227,7 +238,7 @@ class Audit:
         """Writes the page of the audit: one HTML file that needs no network, the same as the command's `report.html`. Gives its path."""
         path = Path(path)
         try:
-            path.write_text(self._page(), encoding="utf-8")
+            path.write_text(self._html(), encoding="utf-8")
         except OSError as error:
             raise FileError(f"cannot write {path}: {error.strerror or error}") from error
         return path

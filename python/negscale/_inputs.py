@@ -1,7 +1,7 @@
 """What people hand in (arrays, tensors, tables, columns) as the numpy arrays that the native half takes.
 
 Nothing is imported for it: an object of pandas, polars, torch, pyarrow or datasets is known by the module its class comes from, which is loaded
-then. Objects that only speak Arrow's PyCapsule interface are read by pyarrow, or else by polars.
+then. Tables of pyarrow and whatever else speaks Arrow's PyCapsule interface are read by `_arrow`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from negscale import _arrow
 from negscale._errors import InputError
 
 #: Kinds of numpy types that are numbers.
@@ -44,22 +45,24 @@ def library(data: Any) -> str:
 
 def is_table(data: Any) -> bool:
     """Whether it has columns with names."""
-    names = {"pandas": "columns", "polars": "columns", "datasets": "column_names", "pyarrow": "column_names"}
-    return hasattr(data, names.get(library(data), "")) and not hasattr(data, "column_name")
+    if library(data) in ("pandas", "polars"):
+        return hasattr(data, "columns")
+    return isinstance(data, dict) or hasattr(data, "column_names") or hasattr(data, "__arrow_c_stream__")
 
 
 def split_off(data: Any, column: str) -> tuple[Any, Any]:
     """A table without one of its columns, and that column."""
-    table = _as_arrow(data) if library(data) in ("datasets", "pyarrow") else data
-    names = [str(name) for name in (table.column_names if library(table) == "pyarrow" else table.columns)]
+    table = data if library(data) in ("pandas", "polars") else _plain(data, "features")
+    names = [str(name) for name in (table if isinstance(table, dict) else table.columns)]
     if column not in names:
         raise InputError(f"the table has no column `{column}`{_near(column, names)}")
     if library(table) == "pandas":
         return table.drop(columns=[column]), table[column]
     if library(table) == "polars":
         return table.drop(column), table[column]
-    of = data[column] if library(data) == "datasets" else table.column(column)
-    return table.drop_columns([column]), of
+    # A column of datasets knows the names of its classes.
+    of = data[column] if library(data) == "datasets" else table[column]
+    return {name: values for name, values in table.items() if name != column}, of
 
 
 # Features ---------------------------------------------------------------------------------------------------------
@@ -80,9 +83,9 @@ def numbers(data: Any, what: str = "features") -> Features:
         given = _table([(name, data[name]) for name in columns], data.height, what)
     else:
         array = _plain(data, what)
-        if library(array) == "pyarrow":
-            columns = list(array.column_names)
-            given = _table([(name, array.column(name)) for name in columns], array.num_rows, what)
+        if isinstance(array, dict):
+            columns = list(array)
+            given = _table(list(array.items()), len(next(iter(array.values()), ())), what)
         else:
             given = _stacked(array, what)
             index = data.index if lib == "pandas" else None
@@ -150,17 +153,14 @@ def _column(name: str, column: Any, what: str) -> NDArray[Any]:
     lib = library(column)
     if lib == "pandas" and getattr(column.dtype, "kind", "O") in _NUMBERS:
         # A nullable integer has no NaN of its own.
-        return column.to_numpy(dtype=np.float64, na_value=np.nan) if column.hasnans else column.to_numpy()
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan) if column.hasnans else column.to_numpy())
     if lib == "polars" and (column.dtype.is_numeric() or str(column.dtype) == "Boolean"):
         return np.asarray(column.to_numpy())
-    if lib == "pyarrow":
-        array = _arrow_column(column)
-    else:
-        array = column.to_numpy()
+    array = column if isinstance(column, np.ndarray) else column.to_numpy()
     if array.ndim == 1 and array.dtype.kind == "O" and len(array) and isinstance(array[0], (list, tuple, np.ndarray)):
         return _stacked(array, f"column `{name}` of the {what}")
     if array.dtype.kind not in _NUMBERS:
-        raise InputError(f"column `{name}` of the {what} holds {column.dtype if lib != 'pyarrow' else column.type}: give numbers, or leave it out")
+        raise InputError(f"column `{name}` of the {what} holds {column.dtype if lib != 'numpy' else _kind(array)}: give numbers, or leave it out")
     return array
 
 
@@ -243,7 +243,7 @@ def _among(column: NDArray[Any], classes: list[Any], what: str, index: Any) -> L
 def _label_column(data: Any, what: str) -> NDArray[Any]:
     """Labels as an array of whole numbers, or of text."""
     column = np.array(data, dtype=object) if isinstance(data, (list, tuple)) else _plain(data, what)
-    if library(column) == "pyarrow":
+    if isinstance(column, dict):
         raise InputError(f"{what} are a table: give one of its columns")
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -304,7 +304,7 @@ def _missing(row: int, what: str) -> InputError:
 
 
 def _plain(data: Any, what: str) -> Any:
-    """An array of numpy from whatever it is; a table stays one, as pyarrow's."""
+    """An array of numpy from whatever it is; of a table, its columns by name."""
     lib = library(data)
     if isinstance(data, np.ma.MaskedArray):
         if np.ma.is_masked(data):
@@ -318,9 +318,12 @@ def _plain(data: Any, what: str) -> Any:
         raise InputError(f"{what} are a sparse matrix: give {what}.toarray(), or fewer columns (TruncatedSVD)")
     if lib in ("pandas", "polars"):
         return data.to_numpy()
-    if lib in ("datasets", "pyarrow") or hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        table = _as_arrow(data)
-        return table if hasattr(table, "column_names") else _arrow_column(table) if library(table) == "pyarrow" else _plain(table, what)
+    if lib == "datasets":
+        return _of_datasets(data)
+    if _arrow.is_arrow(data):
+        return _arrow.read(data)
+    if isinstance(data, dict):
+        return {str(name): _plain(column, what) for name, column in data.items()}
     if hasattr(data, "__array__"):
         return np.asarray(data)
     if hasattr(data, "__dlpack__"):
@@ -346,58 +349,13 @@ def _from_torch(tensor: Any) -> NDArray[Any]:
     return array
 
 
-def _as_arrow(data: Any) -> Any:
-    """Columns as a table of pyarrow, a single one as its array; by polars where there is no pyarrow."""
-    if library(data) == "datasets":
-        source, name = getattr(data, "source", data), getattr(data, "column_name", None)
-        if library(source) == "datasets" and hasattr(source, "with_format") and hasattr(source, "column_names"):
-            table = source.select_columns([name] if name else source.column_names).with_format("arrow")[:]
-            return table.column(name) if name else table
-        return _object_array(list(data))
-    try:
-        import pyarrow as arrow
-    except ImportError:
-        try:
-            import polars
-        except ImportError:
-            raise ImportError("Arrow data are read by pyarrow or polars: install one of them (pip install pyarrow)") from None
-        try:
-            return polars.DataFrame(data)
-        except (TypeError, ValueError):
-            return polars.Series(data)
-    if isinstance(data, (arrow.Table, arrow.Array, arrow.ChunkedArray)):
-        return data
-    if isinstance(data, arrow.RecordBatch):
-        return arrow.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):
-        column = arrow.chunked_array(data)
-        return arrow.Table.from_struct_array(column) if arrow.types.is_struct(column.type) else column
-    column = arrow.array(data)
-    return arrow.Table.from_batches([arrow.RecordBatch.from_struct_array(column)]) if arrow.types.is_struct(column.type) else column
-
-
-def _arrow_column(column: Any) -> NDArray[Any]:
-    """A column of pyarrow; lists of numbers as rows."""
-    import pyarrow as arrow
-
-    kind = column.type
-    if arrow.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-    if arrow.types.is_list(kind) or arrow.types.is_large_list(kind) or arrow.types.is_fixed_size_list(kind):
-        whole = column.combine_chunks() if isinstance(column, arrow.ChunkedArray) else column
-        if isinstance(whole, arrow.ChunkedArray):
-            whole = arrow.concat_arrays(whole.chunks) if whole.num_chunks else arrow.array([], type=kind)
-        numbers = whole.flatten()
-        if not whole.null_count and len(whole) and len(numbers) % len(whole) == 0 and not numbers.null_count:
-            lengths = whole.value_lengths() if hasattr(whole, "value_lengths") else None
-            if lengths is None or len(lengths.unique()) == 1:
-                array = numbers.to_numpy(zero_copy_only=False)
-                if array.dtype.kind in _NUMBERS:
-                    return np.asarray(array).reshape(len(whole), -1)
-        return _object_array(whole.to_pylist())
-    if isinstance(column, arrow.ChunkedArray):
-        return np.asarray(column.to_numpy())
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+def _of_datasets(data: Any) -> Any:
+    """A column of Hugging Face datasets, or all of them by name; by way of Arrow, as a loop over rows would take long."""
+    source, name = getattr(data, "source", data), getattr(data, "column_name", None)
+    if library(source) == "datasets" and hasattr(source, "select_columns") and hasattr(source, "column_names"):
+        columns = _arrow.read(source.select_columns([name] if name else source.column_names).with_format("arrow")[:])
+        return columns[name] if name else columns
+    return _object_array(list(data))
 
 
 def _object_array(values: list[Any]) -> NDArray[Any]:
@@ -409,6 +367,11 @@ def _object_array(values: list[Any]) -> NDArray[Any]:
 def _is_whole(text: str) -> bool:
     digits = text[1:] if text[:1] in "+-" else text
     return digits.isascii() and digits.isdigit()
+
+
+def _kind(array: NDArray[Any]) -> str:
+    first = next((value for value in array if value is not None), None)
+    return "text" if isinstance(first, str) else str(array.dtype)
 
 
 def _near(word: str, names: Sequence[str]) -> str:

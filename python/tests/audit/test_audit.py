@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -146,6 +147,13 @@ def test_what_a_notebook_shows_is_escaped(clouds):
     html = audit._repr_html_()
     assert "<script>" not in html and "&lt;script&gt;" in html and "a&amp;b" in html
     assert "600 labels of 3 classes" in repr(audit)
+
+
+def test_an_audit_can_be_pickled_with_its_page(clouds, tmp_path):
+    audit = negscale.audit(clouds.features, clouds.labels)
+    again = pickle.loads(pickle.dumps(audit))
+    assert again.scores.tobytes() == audit.scores.tobytes() and again.reasons == audit.reasons
+    assert again.report(tmp_path / "a.html").read_text() == audit.report(tmp_path / "b.html").read_text()
 
 
 def test_sources_are_counted(clouds):
