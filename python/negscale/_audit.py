@@ -71,9 +71,8 @@ def audit(
     >>> int(audit.order[0]), int(audit.suggested[7])
     (7, 1)
     """
-    heard = _progress.listener(progress, "negscale audit")
     place = None if out is None else Path(fspath(out))
-    with _named(tree, out) as name_of_tree:
+    with _named(tree, out) as name_of_tree, _progress.told(progress, "negscale audit") as heard:
         common = {"seed": _whole("seed", seed), "threads": _whole("threads", threads), "tree": name_of_tree, "audit.neighbours": bool(neighbours)}
         if not isinstance(features, (str, PathLike)):
             if settings:
@@ -108,7 +107,6 @@ def _named(tree: str | PathLike[str] | Taxonomy, out: object) -> Iterator[str]:
 def _of_path(what: str, settings: dict[str, Any], out: Path | None, fresh: bool, heard: Any) -> Audit:
     written = json.dumps({key: value for key, value in settings.items() if value is not None}, default=_plain)
     found, notes = _negscale.audit_path(what, settings=written, out=out, fresh=fresh, progress=heard)
-    _progress.finish(heard)
     if isinstance(found, Path):
         audited = Audit.open(found)
         audited.notes[:0] = notes
@@ -166,7 +164,6 @@ def _of_arrays(
         fresh=fresh,
         progress=heard,
     )
-    _progress.finish(heard)
     return _made(found, given.values, json.loads(found.results()), index=index, folder=out)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 #: What is done sooner needs no bar.
 _PATIENCE = 0.5
@@ -33,6 +34,19 @@ def finish(heard: Callable[[float], object] | None) -> None:
         heard.close()
     elif heard is not None:
         heard(1.0)
+
+
+@contextmanager
+def told(progress: bool | Callable[[float], object] | None, what: str) -> Iterator[Callable[[float], object] | None]:
+    """What hears of progress. In the end, a bar is taken away, also after an error."""
+    heard = listener(progress, what)
+    try:
+        yield heard
+    except BaseException:
+        if isinstance(heard, _Bar):
+            heard.close()
+        raise
+    finish(heard)
 
 
 def _in_notebook() -> bool:

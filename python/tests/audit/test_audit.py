@@ -246,15 +246,51 @@ def test_progress_is_told_and_goes_up(clouds):
 def test_a_bar_is_lines_where_there_is_no_terminal(capsys):
     from negscale import _progress
 
-    bar = _progress.listener(True, "audit")
-    assert isinstance(bar, _progress._Lines)
-    bar.begun -= 1
-    for step in range(11):
-        bar.drawn = 0.0
-        bar(step / 10)
-    _progress.finish(bar)
+    with _progress.told(True, "audit") as bar:
+        assert isinstance(bar, _progress._Lines)
+        bar.begun -= 1
+        for step in range(11):
+            bar.drawn = 0.0
+            bar(step / 10)
     assert capsys.readouterr().err.splitlines() == [f"audit: {tenth * 10} %" for tenth in range(1, 11)]
     assert _progress.listener(None, "audit") is None and _progress.listener(False, "audit") is None
+
+
+def test_a_bar_in_a_terminal_is_drawn_over_and_taken_away_also_after_an_error(capsys, monkeypatch):
+    from negscale import _progress
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with pytest.raises(LookupError), _progress.told(None, "audit") as bar:
+        bar.begun -= 1
+        bar(0.5)
+        raise LookupError
+    drawn = capsys.readouterr().err.split("\r")
+    assert drawn[1].startswith("audit [###############.") and " 50%" in drawn[1]
+    assert drawn[2].strip() == "" and len(drawn[2]) >= len(drawn[1]) and "\n" not in "".join(drawn)
+
+
+def test_a_bar_in_a_notebook_is_one_output_that_is_empty_in_the_end(monkeypatch):
+    display = pytest.importorskip("IPython.display")
+    from negscale import _progress
+
+    shown = []
+
+    class Handle:
+        def update(self, bundle, raw):
+            shown.append(bundle)
+
+    def show(bundle, raw, display_id):
+        shown.append(bundle)
+        return Handle()
+
+    monkeypatch.setattr(display, "display", show)
+    monkeypatch.setattr(_progress, "_in_notebook", lambda: True)
+    with _progress.told(None, "audit") as bar:
+        bar(0.1)
+        bar.begun -= 1
+        bar(0.25)
+    assert [bundle["text/plain"] for bundle in shown] == ["audit 25%", ""]
+    assert "value='0.250'" in shown[0]["text/html"]
 
 
 def test_an_exception_of_the_listener_ends_the_audit_and_is_what_is_raised(clouds):
