@@ -23,6 +23,7 @@ use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Name of the file of a model's first network, in a run's folder.
@@ -115,7 +116,7 @@ impl Model {
         let first = if first.is_dir() { first.join(FILE) } else { first.to_owned() };
         if !first.exists() {
             let text = "there is no such file: give the folder of a finished run, or its model.safetensors";
-            return Err(problem(&first, text));
+            return Err(Error::File { path: first, source: std::io::Error::new(ErrorKind::NotFound, text) });
         }
         Self::assemble(&first, device, |path, _| {
             if !path.exists() {
