@@ -3,11 +3,12 @@
 use crate::errors::fault;
 use negscale_run::Stop;
 use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,27 +21,27 @@ const SIGINT: usize = 2;
 /// What the main thread of a program usually has; threads have a quarter of it otherwise.
 const STACK: usize = 8 << 20;
 
-/// The process that loaded this module.
-static LOADED_BY: OnceLock<u32> = OnceLock::new();
+/// How many forks lie between this process and the one that loaded this module.
+static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// Threads of a forked child, and which child.
+/// Threads of a forked child, and its forks.
 static OF_CHILD: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
 /// Does work that may use rayon. A forked child has none of its parent's threads, though rayon believes that they are there: it
 /// would wait for them for ever. So a child gets threads of its own.
 pub(crate) fn on_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    let process = process::id();
-    if LOADED_BY.get().is_none_or(|parent| *parent == process) {
+    let forks = FORKS.load(Relaxed);
+    if forks == 0 {
         return work();
     }
     let mut there = OF_CHILD.lock().unwrap_or_else(PoisonError::into_inner);
     let pool = match &*there {
-        Some((child, pool)) if *child == process => Some(pool.clone()),
+        Some((of, pool)) if *of == forks => Some(pool.clone()),
         // The pool of a parent that was a child itself has no threads either.
         _ => ThreadPoolBuilder::new().build().ok().map(Arc::new),
     };
     if let Some(pool) = &pool
-        && let Some((_, old)) = there.replace((process, pool.clone()))
+        && let Some((_, old)) = there.replace((forks, pool.clone()))
         && !Arc::ptr_eq(&old, pool)
     {
         std::mem::forget(old);
@@ -103,8 +104,20 @@ fn provoke_panic(py: Python<'_>, message: String) -> PyResult<()> {
     detached(py, || panic!("{message}"))
 }
 
+/// Python calls it in every child that it forks.
+#[pyfunction]
+fn forked() {
+    FORKS.fetch_add(1, Relaxed);
+}
+
 /// Adds what this file has to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    LOADED_BY.get_or_init(process::id);
+    let py = module.py();
+    let os = py.import("os")?;
+    // Not on Windows, where nothing forks.
+    if let Some(at_fork) = os.getattr_opt("register_at_fork")? {
+        let after = [("after_in_child", wrap_pyfunction!(forked, module)?)].into_py_dict(py)?;
+        at_fork.call((), Some(&after))?;
+    }
     module.add_function(wrap_pyfunction!(provoke_panic, module)?)
 }

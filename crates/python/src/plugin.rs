@@ -10,7 +10,10 @@ use negscale::{
     BatchLabels, Centre, ClassAnchor, Error, Evaluation, Memory, NegScale, Real, Settings, Terms as Record,
     Workspace,
 };
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::ndarray::Array2;
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -226,7 +229,9 @@ impl Plugin {
         };
         let (value, terms, gradient) = detached(py, work)?.map_err(refusal)?;
         let gradient = match want_gradient {
-            true => Some(PyArray1::from_vec(py, gradient).reshape([b, dim])?.into_any()),
+            true => {
+                Some(Array2::from_shape_vec((b, dim), gradient).map_err(raise)?.into_pyarray(py).into_any())
+            }
             false => None,
         };
         Ok((value, terms.into(), gradient))

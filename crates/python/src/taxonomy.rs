@@ -118,7 +118,7 @@ impl Taxonomy {
     /// A tree that comes with the package.
     ///
     /// >>> negscale.Taxonomy.builtin("fashion-mnist").class_names[:3]
-    /// ['t-shirt', 'trouser', 'pullover']
+    /// ['T-shirt/top', 'Trouser', 'Pullover']
     #[staticmethod]
     fn builtin(name: &str) -> PyResult<Self> {
         Ok(Self { tree: Tree::builtin(name).map_err(raise)? })
@@ -238,8 +238,8 @@ impl Taxonomy {
 
     /// The tree that claims nothing: all classes are equally far apart.
     ///
-    /// >>> negscale.Taxonomy.flat(["cat", "dog"]).distance("cat", "dog")
-    /// 2
+    /// >>> negscale.Taxonomy.flat(["cat", "dog", "car"]).distances().tolist()
+    /// [[0, 4, 4], [4, 0, 4], [4, 4, 0]]
     #[staticmethod]
     fn flat(class_names: Vec<String>) -> PyResult<Self> {
         Ok(Self { tree: Tree::flat(&class_names).map_err(raise)? })
@@ -291,7 +291,7 @@ impl Taxonomy {
     /// The distances of all pairs of classes, C x C.
     ///
     /// >>> int(negscale.Taxonomy("cifar10").distances().max())
-    /// 8
+    /// 9
     fn distances<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let (classes, distances) = (self.tree.classes(), self.tree.distances());
         PyArray1::from_iter(py, distances.as_slice().iter().map(|d| i64::from(*d)))
@@ -302,7 +302,7 @@ impl Taxonomy {
     ///
     /// >>> relations = negscale.Taxonomy("cifar10").relations(eta_min=3, eta_max=5)
     /// >>> int((relations == 1).sum()) // 2, int((relations == -1).sum()) // 2
-    /// (7, 24)
+    /// (8, 24)
     #[pyo3(signature = (eta_min=3, eta_max=5))]
     fn relations<'py>(
         &self,

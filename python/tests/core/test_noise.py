@@ -1,8 +1,10 @@
 """Wrong labels made to order are those of the command."""
 
 import json
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -12,18 +14,23 @@ from hypothesis import strategies as st
 import negscale
 
 
-def by_command(tmp_path, noise, seed, features, labels, names=None):
-    """Labels and hash that `negscale noise` makes of the same items."""
-    path = tmp_path / "data.npz"
-    np.savez(path, **{"images" if features.dtype == np.uint8 else "features": features}, labels=labels)
-    out = tmp_path / "noise.txt"
-    words = ["noise", "--data", path, "--noise", noise, "--seed", str(seed), "--out", out, "--json"]
-    if names:
-        (tmp_path / "names.txt").write_text("\n".join(names))
-        words += ["--class-names", tmp_path / "names.txt"]
+def by_command(tmp_path, noise, seed, data):
+    """What `negscale noise` says of the same items."""
+    words = ["noise", "--data", data, "--noise", noise, "--seed", seed, "--out", tmp_path / "noise.txt", "--json"]
     done = subprocess.run([sys.executable, "-m", "negscale", *map(str, words)], capture_output=True, text=True, check=True)
-    lines = [line for line in out.read_text().splitlines() if line and not line.startswith("#")]
-    return json.loads(done.stdout), lines
+    return json.loads(done.stdout)
+
+
+def png(pixels):
+    """A picture of bytes, height x width x 3, as a file."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 LABELS = np.random.default_rng(0).integers(0, 5, 300)
@@ -33,7 +40,8 @@ FEATURES = np.random.default_rng(1).normal(size=(300, 6)).astype(np.float32)
 @pytest.mark.parametrize("noise", ["sym:0.4", "sym-exact:0.3", "pairflip:0.45", "asym-map:0.5:map=0to1+2to3", "ins:0.4", "ins:0.3:input=normalised:matrix=shared"])
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_command_draws_the_same_labels(tmp_path, noise, seed):
-    found, _ = by_command(tmp_path, noise, seed, FEATURES, LABELS)
+    np.savez(tmp_path / "data.npz", features=FEATURES, labels=LABELS)
+    found = by_command(tmp_path, noise, seed, tmp_path / "data.npz")
     drawn = negscale.noise(LABELS, noise, seed=seed, features=FEATURES)
     assert (drawn.hash, drawn.rate, drawn.noise, drawn.convention) == (found["hash"], found["achieved"], found["noise"], found["convention"])
     assert drawn.rate == pytest.approx((drawn.labels != LABELS).mean()) and drawn.seed == seed
@@ -41,10 +49,15 @@ def test_the_command_draws_the_same_labels(tmp_path, noise, seed):
 
 def test_pictures_are_seen_as_the_command_sees_them(tmp_path):
     pictures = np.random.default_rng(2).integers(0, 256, (300, 6, 5, 3), dtype=np.uint8)
-    found, _ = by_command(tmp_path, "ins:0.4", 3, pictures, LABELS)
-    drawn = negscale.noise(LABELS, "ins:0.4", seed=3, features=pictures)
+    labels = np.sort(LABELS)
+    for at, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
+        folder = tmp_path / "pictures" / str(label)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{at:03}.png").write_bytes(png(picture))
+    found = by_command(tmp_path, "ins:0.4", 3, tmp_path / "pictures")
+    drawn = negscale.noise(labels, "ins:0.4", seed=3, features=pictures)
     assert drawn.hash == found["hash"] and 0.3 < drawn.rate < 0.5
-    assert drawn.hash != negscale.noise(LABELS, "ins:0.4", seed=3, features=pictures[::-1]).hash
+    assert drawn.hash != negscale.noise(labels, "ins:0.4", seed=3, features=pictures[::-1]).hash
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=60), st.sampled_from(["sym:0.5", "sym-exact:0.4", "none"]), st.integers(0, 2**64 - 1))
