@@ -1,22 +1,22 @@
 //! Audits of labels: arrays, predictions or a path in, a verdict on every label out.
 
 mod found;
+mod work;
 
-use crate::calls::{detached, interruptible};
+use crate::calls::detached;
 use crate::errors::{input_error, raise};
 use found::AuditFindings;
 use negscale_audit::rank;
 use negscale_data::{Dataset, FeatureStore, Items, Sources, Splits};
-use negscale_methods::trainer::Progress;
+use negscale_run::RunOptions;
 use negscale_run::audit::{self, defaults_in_memory, find, recipe_for};
 use negscale_run::recipe::{Judge, Layers};
-use negscale_run::{RunOptions, Stop, Watch};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use work::watched;
 
 /// Rows that were handed over, with what they are called. Where there are predictions alone, rows have no numbers.
 struct HandedRows {
@@ -48,39 +48,6 @@ impl FeatureStore for HandedRows {
     fn names(&self) -> &[String] {
         &self.columns
     }
-}
-
-/// Sends on how much is done, from 0 to 1.
-struct Reporter(Sender<f64>);
-
-impl Watch for Reporter {
-    fn progress(&mut self, done: f64) {
-        // Who does not listen any more has asked to stop.
-        let _ = self.0.send(done);
-    }
-
-    fn batch(&mut self, at: &Progress) {
-        let done = at.epoch as f64 + at.done as f64 / at.of.max(1) as f64;
-        self.progress((done / at.epochs.max(1) as f64).min(1.0));
-    }
-}
-
-/// Does the work of an audit; `progress` is called with the share that is done, and Ctrl-C ends it.
-fn watched<T: Send>(
-    py: Python<'_>,
-    progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&mut dyn Watch, &Stop) -> negscale_run::Result<T> + Send,
-) -> PyResult<T> {
-    let (stop, mut shown) = (Stop::default(), 0.0);
-    let hear = |_: Python<'_>, done: f64| match progress {
-        // Threads that finish at the same time tell so in any order.
-        Some(progress) if done > shown => {
-            shown = done;
-            progress.call1((done,)).map(drop)
-        }
-        _ => Ok(()),
-    };
-    interruptible(py, &stop, |sender| work(&mut Reporter(sender), &stop), hear)?.map_err(raise)
 }
 
 /// Settings by their names in recipes, as JSON.

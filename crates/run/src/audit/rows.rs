@@ -15,8 +15,8 @@ use negscale::Taxonomy;
 use negscale::taxonomy::class_means;
 use negscale_audit::crossfit::{CrossFit, CrossFitSettings, Rows, cross_fit};
 use negscale_audit::neighbours::{
-    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest, nearest_in,
-    outliers,
+    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest_in_while,
+    nearest_while, outliers,
 };
 use negscale_audit::{NoiseModel, Predictions, Ranking, rate_by_means};
 use negscale_data::own::predictions::{self, Expected};
@@ -183,7 +183,8 @@ fn judge<T>(
     let voice = Some(beliefs).filter(|_| ranking.estimate.cannot_judge.is_none());
     let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
     if let Some((values, dim)) = &features {
-        look_around(&mut evidence, values, *dim, &ranking, material, recipe.neighbours, &mut notes)?;
+        let rows = Rows::new(values, *dim)?;
+        look_around(&mut evidence, &rows, &ranking, material, recipe.neighbours, &mut notes, stop)?;
     }
     stop.check()?;
     let by_means = match (&judged, &features) {
@@ -257,12 +258,16 @@ fn fit(
         }
         !stop.is_asked()
     };
-    cross_fit(&rows, train.given(), train.classes().len(), &settings, &progress).map_err(|error| {
-        match (error, stop.check()) {
-            (negscale_audit::Error::Stopped, Err(stopped)) => stopped,
-            (error, _) => Error::from(error),
-        }
-    })
+    let fit = cross_fit(&rows, train.given(), train.classes().len(), &settings, &progress);
+    fit.map_err(|error| if_asked(error, stop))
+}
+
+/// Who was told to stop says by what.
+fn if_asked(error: negscale_audit::Error, stop: &Stop) -> Error {
+    match (error, stop.check()) {
+        (negscale_audit::Error::Stopped, Err(stopped)) => stopped,
+        (error, _) => Error::from(error),
+    }
 }
 
 /// The class tree: the one that was given or fits the names, or one learnt from the means of classes.
@@ -294,14 +299,16 @@ fn tree(
 /// Neighbours of flagged rows, near-copies and outliers.
 fn look_around(
     evidence: &mut Evidence,
-    values: &[f32],
-    dim: usize,
+    rows: &Rows,
     ranking: &Ranking,
     material: &Material,
     is_asked: bool,
     notes: &mut Vec<String>,
+    stop: &Stop,
 ) -> Result<()> {
-    let (rows, train) = (Rows::new(values, dim)?, &material.train);
+    let (train, dim) = (&material.train, rows.dim());
+    let go_on = || !stop.is_asked();
+    let stopped = |error| if_asked(error, stop);
     let flagged: Vec<usize> =
         ranking.audit.findings().iter().filter(|f| f.flag).take(WITH_NEIGHBOURS).map(|f| f.index).collect();
     let labels = |near: &Neighbours, row: usize, own: usize| -> Vec<u32> {
@@ -312,26 +319,27 @@ fn look_around(
         if rows.len() < 3 {
             return Ok(());
         }
-        let near = nearest(&rows, &NeighbourSettings { count: NEAR, ..NeighbourSettings::default() })?;
+        let settings = NeighbourSettings { count: NEAR, ..NeighbourSettings::default() };
+        let near = nearest_while(rows, &settings, &go_on).map_err(stopped)?;
         evidence.near = flagged.iter().map(|&row| (row, labels(&near, row, row))).collect();
-        evidence.copies = Some(copies(&rows, &near, &CopySettings::default())?);
+        evidence.copies = Some(copies(rows, &near, &CopySettings::default())?);
         evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
         let test = material.splits.test.as_ref().map(features).transpose()?.flatten();
         if let Some((others, _)) = test.filter(|(others, width)| *width == dim && !others.is_empty()) {
             let others = Rows::new(&others, dim)?;
             let search = NeighbourSettings::default();
-            let copies = copies_across(&rows, &others, &search, &CopySettings::default())?;
+            let copies = copies_across(rows, &others, &search, &CopySettings::default())?;
             let both =
                 copies.across(rows.len()).into_iter().map(|set| copies.sets()[set as usize].rows.clone());
             evidence.across = both.collect();
         }
     } else {
-        let chosen: Vec<f32> =
-            flagged.iter().flat_map(|&row| &values[row * dim..(row + 1) * dim]).copied().collect();
+        let chosen: Vec<f32> = flagged.iter().flat_map(|&row| rows.row(row)).copied().collect();
         // One more: a row is its own nearest.
         let settings = NeighbourSettings { count: NEAR + 1, ..NeighbourSettings::default() };
         if !flagged.is_empty() {
-            let near = nearest_in(&Rows::new(&chosen, dim)?, &rows, &settings)?;
+            let near =
+                nearest_in_while(&Rows::new(&chosen, dim)?, rows, &settings, &go_on).map_err(stopped)?;
             evidence.near =
                 flagged.iter().enumerate().map(|(at, &row)| (row, labels(&near, at, row))).collect();
         }
