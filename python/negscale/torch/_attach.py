@@ -124,7 +124,8 @@ class Handle:
         (seen, features), self._open = self._open, None
         seen.settled = True
         _unchanged(seen)
-        return self.loss(features, labels, logits=seen.logits)
+        value: Tensor = self.loss(features, labels, logits=seen.logits)
+        return value
 
     def _add(self, seen: _Pass, gradient: Tensor) -> Tensor | None:
         """The gradient at the layer's output with that of the loss, which has not been asked for its value."""
@@ -185,6 +186,8 @@ def attach(
     settings
         As for `NegScaleLoss`. The confidence of a sample comes from the model's output, where that is logits B x C.
 
+    >>> import torch
+    >>> from negscale.torch import attach
     >>> model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 10))
     >>> handle = attach(model, "1", "cifar10")
     >>> x, y = torch.randn(20, 6), torch.arange(20) % 10
@@ -204,7 +207,7 @@ def attach(
 
 
 def _layer_of(model: nn.Module, layer: str | nn.Module) -> nn.Module:
-    named = dict(model.named_modules())
+    named: dict[str, nn.Module] = dict(model.named_modules())
     if isinstance(layer, str):
         if layer not in named:
             near = difflib.get_close_matches(layer, named, 3) or [name for name in named if "." not in name][1:]

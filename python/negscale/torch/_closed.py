@@ -153,4 +153,4 @@ def nearest_of_groups(gram: Tensor, group: Tensor, groups: int, settings: Settin
 def largest_sums(a: Tensor, b: Tensor) -> Tensor:
     """max over c of a_ic + b_jc, without a B x B x groups matrix."""
     rows = max(1, SLICE // max(1, b.numel()))
-    return torch.cat([(part.unsqueeze(1) + b).max(2).values for part in a.split(rows)])
+    return torch.cat([(part.unsqueeze(1) + b).max(2).values for part in torch.split(a, rows)])

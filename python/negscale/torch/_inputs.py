@@ -55,12 +55,15 @@ def prepared(
     if features.dtype not in (torch.float32, torch.float64):
         features = features.float()
     batch, device = len(features), features.device
-    labels = torch.as_tensor(labels, device=device)
+    # In every training step: what is right already is not touched.
+    if type(labels) is not Tensor or labels.device != device:
+        labels = torch.as_tensor(labels, device=device)
     if labels.dtype.is_floating_point or labels.dtype.is_complex or labels.dtype == torch.bool:
         raise InputError(f"labels: expected class indices, got {labels.dtype}: of one-hot or mixed labels take the argmax")
     if labels.shape != (batch,):
         raise InputError(f"labels: expected one for each of {batch} samples, got shape {tuple(labels.shape)}")
-    labels = labels.to(torch.int64)
+    if labels.dtype != torch.int64:
+        labels = labels.to(torch.int64)
     if logits is not None:
         if confidence is not None:
             raise InputError("confidence and logits: pass one of them, since a confidence is made of the logits")
@@ -69,7 +72,10 @@ def prepared(
         confidence = logits.detach().to(features.dtype).softmax(1).amax(1)
     if confidence is None:
         return features, labels, None
-    confidence = torch.as_tensor(confidence, dtype=features.dtype, device=device).detach()
+    if type(confidence) is not Tensor or confidence.dtype != features.dtype or confidence.device != device:
+        confidence = torch.as_tensor(confidence, dtype=features.dtype, device=device)
+    if confidence.requires_grad:
+        confidence = confidence.detach()
     if confidence.shape != (batch,):
         raise InputError(f"confidence: expected one for each of {batch} samples, got shape {tuple(confidence.shape)}")
     return features, labels, confidence

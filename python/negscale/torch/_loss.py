@@ -71,12 +71,14 @@ class NegScaleLoss(nn.Module):
         `similarity` ("cosine" or "half"), `local_shape` ("square" or "one-sided"), `local_divisor` ("pairs" or "entries"),
         `self_anchor`, `delta_gradient`, `delta_quantile`, `rectify`: see "Readings and forms" in the book.
 
-    >>> loss = NegScaleLoss("cifar10", mu=0.5, reduction="mean")
+    >>> import torch
+    >>> from negscale.torch import NegScaleLoss
+    >>> loss = NegScaleLoss("cifar10", mu=0.5)
     >>> features = torch.eye(4, requires_grad=True)
     >>> value = loss(features, torch.tensor([0, 1, 3, 5]))
     >>> value.backward()
     >>> loss.terms.related_pairs, round(loss.terms.snop_global, 4)
-    (2, 0.1875)
+    (1, 0.125)
     """
 
     unrelated: Tensor
@@ -141,16 +143,15 @@ class NegScaleLoss(nn.Module):
         if not self._takes_kernel(features):
             return self._by_torch(features, labels, confidence)
         if is_looked_at(features):
+            value: Tensor
             value, _, parts = operator(features, labels, confidence, self._kernel.key)
             self._latest = (value.detach(), parts)
             return value
-        features = features.contiguous()
         if torch.is_grad_enabled() and features.requires_grad:
-            value, parts = Evaluation.apply(features, labels, confidence, self._kernel)
+            value, self._latest = Evaluation.apply(features, labels, confidence, self._kernel)
         else:
             number, parts, _ = self._kernel.evaluate(features, labels, confidence, want_gradient=False)
-            value = torch.tensor(number, dtype=features.dtype)
-        self._latest = (value.detach(), parts)
+            value, self._latest = torch.tensor(number, dtype=features.dtype), (number, parts)
         return value
 
     @property
@@ -170,9 +171,10 @@ class NegScaleLoss(nn.Module):
             "off" if not on else "active" if pairs else "no-pairs"
             for on, pairs in ((s.snop and s.lam > 0, counts[0]), (s.dcsa and s.mu > 0, counts[0] and counts[1]))
         ]
-        return Terms(value.item(), *numbers[:3], *counts, *states)
+        return Terms(float(value), *numbers[:3], *counts, *states)
 
     def extra_repr(self) -> str:
+        """Tree and changed settings, for `print`."""
         defaults = dataclasses.asdict(Settings())
         changed = {k: v for k, v in dataclasses.asdict(self.settings).items() if v != defaults[k]}
         return ", ".join([repr(self._kernel.tree.name)] + [f"{name}={value!r}" for name, value in changed.items()])
@@ -195,14 +197,14 @@ class NegScaleLoss(nn.Module):
             self.to(device)
         if self.check and not compiling and device.type != "meta" and not self._is_sound(features, labels, confidence):
             # Found on the device; the kernel has the words for it.
-            self._kernel.evaluate(*(None if t is None else t.cpu().contiguous() for t in (features, labels, confidence)))
+            self._kernel.evaluate(features.cpu(), labels.cpu(), None if confidence is None else confidence.cpu())
         if len(features) == 0:
             value = features.sum()
             self._latest = (value.detach(), Parts(*[value.detach()] * len(Parts._fields)))
             return value
-        tables = (table.to(device, features.dtype) for table in (self.unrelated, self.related))
+        unrelated, related = self.unrelated.to(device, features.dtype), self.related.to(device, features.dtype)
         with without_autocast(device.type):
-            value, parts = closed_form(features, labels, confidence, *tables, self.settings)
+            value, parts = closed_form(features, labels, confidence, unrelated, related, self.settings)
         self._latest = (value.detach(), parts)
         return value
 

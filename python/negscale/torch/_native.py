@@ -61,16 +61,24 @@ class Evaluation(torch.autograd.Function):
     """The door for eager code."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, features: Tensor, labels: Tensor, confidence: Tensor | None, kernel: Kernel
-    ) -> tuple[Tensor, Terms]:
+    ) -> tuple[Tensor, tuple[float, Terms]]:
         value, parts, gradient = kernel.evaluate(features, labels, confidence)
-        ctx.save_for_backward(features, gradient)
-        return torch.tensor(value, dtype=features.dtype), parts
+        ctx.save_for_backward(features, labels, confidence)
+        ctx.kernel, ctx.gradient = kernel, gradient
+        return torch.tensor(value, dtype=features.dtype), (value, parts)
 
     @staticmethod
-    def backward(ctx: Any, value: Tensor, _parts: None) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
-        return _scaled(value, *ctx.saved_tensors), None, None, None
+    def backward(ctx: Any, value: Tensor, _: None) -> tuple[Tensor, None, None, None]:
+        # Handed over, so that nothing of its size is made anew; whoever goes through the graph again has it computed again.
+        gradient, ctx.gradient = ctx.gradient, None
+        if gradient is None:
+            gradient = ctx.kernel.evaluate(*ctx.saved_tensors)[2]
+        if torch.is_grad_enabled():
+            return _scaled(value, ctx.saved_tensors[0], gradient), None, None, None
+        factor = value.item()
+        return gradient if factor == 1 else gradient.mul_(factor), None, None, None
 
 
 def _scaled(value: Tensor, features: Tensor, gradient: Tensor) -> Tensor:
@@ -83,11 +91,11 @@ class _Once(torch.autograd.Function):
     """A gradient whose own derivative is an error that says what to do."""
 
     @staticmethod
-    def forward(ctx: Any, value: Tensor, gradient: Tensor, _features: Tensor) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, value: Tensor, gradient: Tensor, _features: Tensor) -> Tensor:
         return value * gradient
 
     @staticmethod
-    def backward(ctx: Any, *_: Tensor) -> None:  # type: ignore[override]
+    def backward(ctx: Any, *_: Tensor) -> None:
         raise RuntimeError(NO_SECOND)
 
 

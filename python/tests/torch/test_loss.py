@@ -154,12 +154,26 @@ def test_the_gradient_is_scaled_by_what_comes_after(batch, with_gradient, route)
     assert torch.allclose(leaf.grad, 2 * gradient)
     leaf.grad = None
     value = loss(leaf, *data[1:])
+    (0.5 * value).backward(retain_graph=True)
     value.backward(retain_graph=True)
     value.backward()
-    assert torch.allclose(leaf.grad, 2 * gradient)
+    assert torch.allclose(leaf.grad, 2.5 * gradient)
     with torch.no_grad():
         assert loss(leaf, *data[1:]).requires_grad is False
     assert loss(data[0], *data[1:]).requires_grad is False
+
+
+def test_features_may_be_changed_in_place_after_the_kernel_has_seen_them(batch, with_gradient):
+    data, loss = batch(), NegScaleLoss("cifar10", route="native")
+    _, wanted = with_gradient(loss, *data)
+    leaf = data[0].clone().requires_grad_()
+    features = leaf * 1
+    value = loss(features, *data[1:])
+    features.relu_()
+    value.backward(retain_graph=True)
+    assert torch.allclose(leaf.grad, wanted)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        value.backward()
 
 
 @pytest.mark.parametrize("route", ROUTES)
