@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 #: What is done sooner needs no bar.
 _PATIENCE = 0.5
@@ -103,7 +104,7 @@ class _Notebook(_Bar):
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
-        self.shown: object = None
+        self.shown: Any = None
 
     def draw(self, done: float) -> None:
         html = f"<progress value='{done:.3f}' max='1'></progress> {self.what} {done:.0%}"
@@ -113,9 +114,11 @@ class _Notebook(_Bar):
         self.show({"text/html": "", "text/plain": ""})
 
     def show(self, bundle: dict[str, str]) -> None:
-        from IPython.display import display
+        from IPython import display
 
         if self.shown is None:
-            self.shown = display(bundle, raw=True, display_id=True)
+            # Not every version says what types it takes.
+            draw: Any = display.display
+            self.shown = draw(bundle, raw=True, display_id=True)
         else:
-            self.shown.update(bundle, raw=True)  # type: ignore[attr-defined]
+            self.shown.update(bundle, raw=True)
