@@ -15,6 +15,8 @@ from sklearn.model_selection import train_test_split
 
 import negscale
 
+pd.set_option("display.max_colwidth", 120)
+
 # %% [markdown]
 # ## The table
 # Measurements of cell nuclei, 30 numbers for each of 569 samples, with a diagnosis that we take to be right. To have something to find,

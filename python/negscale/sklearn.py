@@ -147,16 +147,17 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):
         self : NoisyLabelClassifier
             The fitted classifier.
         """
-        X, y = validate_data(self, X, y, dtype=np.float32, order="C", ensure_min_samples=2)
+        rows: NDArray[np.float32]
+        rows, y = validate_data(self, X, y, dtype=np.float32, order="C", ensure_min_samples=2)
         check_classification_targets(y)
         self.classes_, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"every label is {self.classes_[0]}: a classifier needs at least two classes")
         fitted = _negscale.fit(
-            X,
+            rows,
             labels.astype(np.uint32),
             [str(name) for name in self.classes_],
-            self._settings(len(X)),
+            self._settings(len(rows)),
             None if isinstance(self.tree, str) else self.tree,
         )
         self.model_ = fitted.model
@@ -164,7 +165,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):
         self.clean_probability_ = fitted.clean_probability
         self.suggested_ = self.classes_[fitted.suggested]
         self.label_issues_ = fitted.flags
-        self.noise_rate_, self.noise_interval_ = fitted.rate or (None, None)
+        rate, interval = fitted.rate or (None, None)
+        self.noise_rate_, self.noise_interval_ = rate, interval
         self.history_ = fitted.epochs
         return self
 
@@ -182,8 +184,8 @@ class NoisyLabelClassifier(ClassifierMixin, BaseEstimator):
             A row for each row of `X`; each adds up to 1.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, order="C", reset=False)
-        found = self.model_.predict_proba(X, self._threads()).astype(np.float64)
+        rows: NDArray[np.float32] = validate_data(self, X, dtype=np.float32, order="C", reset=False)
+        found = self.model_.predict_proba(rows, self._threads()).astype(np.float64)
         return found / found.sum(axis=1, keepdims=True)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
