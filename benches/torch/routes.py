@@ -36,19 +36,20 @@ def main():
     os.environ.setdefault("RAYON_NUM_THREADS", str(args.threads))
     import torch
 
+    import negscale
     import plugin
     from negscale.torch import NegScaleLoss
 
     torch.set_num_threads(args.threads)
     tree = f"cifar{args.classes}"
     closed = NegScaleLoss(tree, route="torch", check=False)
-    distances = closed._kernel.tree.distances
+    distances = torch.from_numpy(negscale.Taxonomy(tree).distances())
     forms = {
         "kernel": NegScaleLoss(tree),
         "closed form": closed,
         "compiled": torch.compile(closed),
         "SNOP alone": NegScaleLoss(tree, route="torch", check=False, dcsa=False, local_weight=0),
-        "literal": lambda *data: plugin.plug_in(*data, torch.from_numpy(distances), "dxd", "mean")[0],
+        "literal": lambda *data: plugin.plug_in(*data, distances, "dxd", "mean")[0],
     }
     names = [name.strip() for name in args.forms.split(",")]
     if set(names) - set(forms) or names[0] != "kernel":
