@@ -255,7 +255,7 @@ def _label_column(data: Any, what: str) -> NDArray[Any]:
     if kind in "biu":
         return column
     if kind == "S":
-        return np.char.decode(column, "utf-8")
+        return _of_objects(column.astype(object), what)
     if kind == "f":
         return _whole(column, what)
     if kind == "U":
@@ -271,7 +271,7 @@ def _of_objects(column: NDArray[Any], what: str) -> NDArray[Any]:
     """Labels that came one by one."""
     kinds: dict[str, int] = {}
     for row, value in enumerate(column):
-        if value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value == "" or value != value:
+        if value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or value in ("", b"") or value != value:
             raise _missing(row, what)
         is_number = isinstance(value, (int, float, np.number, np.bool_))
         kind = "text" if isinstance(value, (str, bytes)) else "number" if is_number else type(value).__name__
@@ -280,11 +280,18 @@ def _of_objects(column: NDArray[Any], what: str) -> NDArray[Any]:
         (one, first), (other, second), *_ = kinds.items()
         raise InputError(f"{what} are of several kinds: row {first} is {one} ({_shown(column[first])}), row {second} {other} ({_shown(column[second])})")
     if "text" in kinds:
-        return np.array([value.decode() if isinstance(value, bytes) else value for value in column])
+        return np.array([_decoded(value, row) if isinstance(value, bytes) else value for row, value in enumerate(column)])
     if "number" not in kinds:
         raise InputError(f"label {_shown(column[0])} of row 0 is of type {type(column[0]).__name__}: give whole numbers or names")
     whole = np.array(column.tolist())
     return _whole(whole, what) if whole.dtype.kind == "f" else whole
+
+
+def _decoded(label: bytes, row: int) -> str:
+    try:
+        return label.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"label {label!r} of row {row} is not UTF-8: give it as text") from error
 
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:

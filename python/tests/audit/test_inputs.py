@@ -191,6 +191,8 @@ def test_labels_that_cannot_be_are_refused_with_their_place():
         (polars.Series(["a", None]), "label of row 1 is missing"),
         (polars.Series([0, None]), "label of row 1 is missing"),
         (["a", 1], "several kinds: row 0 is text"),
+        ([b"a", b"\x80"], "label b'.x80' of row 1 is not UTF-8"),
+        (np.array([b"a", b"\x80"]), "label b'.x80' of row 1 is not UTF-8"),
         ([], "there are no labels"),
         (np.eye(3), "labels have 2 dimensions"),
         (np.arange(5000), "5000 different values"),
