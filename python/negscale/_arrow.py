@@ -168,7 +168,7 @@ def _buffer(array: _Array, at: int, dtype: str, start: int, count: int) -> NDArr
     if not count or not array.buffers[at]:
         return np.zeros(count, dtype=kind)
     whole = (ctypes.c_char * (count * kind.itemsize)).from_address(array.buffers[at] + start * kind.itemsize)
-    return np.frombuffer(whole, dtype=kind).copy()
+    return np.frombuffer(memoryview(whole), dtype=kind).copy()
 
 
 def _bits(array: _Array, at: int, start: int, count: int) -> NDArray[np.bool_]:

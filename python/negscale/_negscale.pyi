@@ -8,11 +8,33 @@ from typing import Any, SupportsIndex, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+__all__ = [
+    "__version__",
+    "provoke_panic",
+    "forked",
+    "Terms",
+    "Plugin",
+    "Taxonomy",
+    "DrawnNoise",
+    "draw_noise",
+    "measure_similarity",
+    "train",
+    "AuditFindings",
+    "audit_rows",
+    "audit_path",
+    "rank_labels",
+    "Model",
+    "Fit",
+    "fit",
+    "command",
+]
+
 __version__: str
 
 _Path = str | os.PathLike[str]
 
 def command(arguments: Sequence[_Path], program: _Path, starts_with: Sequence[_Path]) -> int: ...
+def forked() -> None: ...
 def provoke_panic(message: str) -> None: ...
 @final
 class Terms:
@@ -120,7 +142,7 @@ class Taxonomy:
     def to_networkx(self) -> Any: ...
     def _repr_svg_(self) -> str: ...
     def __len__(self) -> int: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[type[Taxonomy], tuple[str, str]]: ...
 
