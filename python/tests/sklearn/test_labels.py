@@ -4,6 +4,10 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+import csv
+import subprocess
+import sys
+
 import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
@@ -15,7 +19,7 @@ from negscale.sklearn import NoisyLabelClassifier
 
 def noisy(rows=800, classes=4, share=0.3, seed=0):
     """Rows, labels of which a share is wrong, and the true ones."""
-    X, truth = make_blobs(rows, n_features=8, centers=classes, cluster_std=3.0, random_state=seed)
+    X, truth = make_blobs(rows, n_features=8, centers=classes, cluster_std=2.0, random_state=seed)
     draw = np.random.default_rng(seed)
     y = truth.copy()
     wrong = draw.random(rows) < share
@@ -28,12 +32,12 @@ def test_wrong_labels_are_found_and_right_ones_suggested(seed):
     X, y, truth = noisy(seed=seed)
     fitted = NoisyLabelClassifier(random_state=seed).fit(X, y)
     wrong = y != truth
-    assert roc_auc_score(wrong, -fitted.label_quality_) > 0.95
+    assert roc_auc_score(wrong, -fitted.label_quality_) > 0.99
     assert wrong[fitted.label_issues_].mean() > 0.9 and fitted.label_issues_[wrong].mean() > 0.65
-    assert (fitted.suggested_[wrong] == truth[wrong]).mean() > 0.85
+    assert (fitted.suggested_[wrong] == truth[wrong]).mean() > 0.8
     assert fitted.noise_interval_[0] <= fitted.noise_rate_ <= fitted.noise_interval_[1]
     assert abs(fitted.noise_rate_ - wrong.mean()) < 0.1
-    assert fitted.score(X, truth) > 0.9
+    assert fitted.score(X, truth) > 0.95
 
 
 def test_too_few_labels_have_no_rate():
@@ -86,6 +90,10 @@ def test_a_model_is_saved_and_read_by_the_library_and_by_the_command(tmp_path):
     assert (back.predict_proba(rows) == fitted.model_.predict_proba(rows)).all()
     assert (back.predict_proba(np.asfortranarray(rows), 2) == back.predict_proba(rows)).all()
     assert repr(back) == "<Model of rolr: 8 features, 4 classes>"
+    np.save(tmp_path / "rows.npy", rows[:20])
+    asked = [sys.executable, "-m", "negscale", "predict", tmp_path, "--data", tmp_path / "rows.npy"]
+    told = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    assert [row["class"] for row in csv.DictReader(told.splitlines())] == fitted.predict(X[:20]).tolist()
 
 
 def test_files_that_are_no_model_are_refused(tmp_path):
