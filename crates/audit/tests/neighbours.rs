@@ -4,9 +4,13 @@
 mod drawn;
 
 use drawn::{clusters, normal};
+use negscale_audit::Error;
 use negscale_audit::crossfit::Rows;
-use negscale_audit::neighbours::{Metric, NeighbourSettings, Neighbours, nearest, nearest_in};
+use negscale_audit::neighbours::{
+    Metric, NeighbourSettings, Neighbours, nearest, nearest_in, nearest_in_while, nearest_while,
+};
 use proptest::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const METRICS: [Metric; 3] =
     [Metric::Cosine { centred: false }, Metric::Cosine { centred: true }, Metric::Euclidean];
@@ -235,6 +239,31 @@ fn lists_of_few_rows_still_fill_every_place() {
         }
         let all = nearest_in(&rows, &rows, &NeighbourSettings { recall: 1.0, ..lists }).unwrap();
         assert!((0..n).all(|row| all.of(row).next() == Some((row as u32, 0.0))));
+    }
+}
+
+#[test]
+fn a_search_ends_wherever_it_is_told_to_stop() {
+    let values: Vec<f32> = (0..3000 * 8).map(|at| normal(5, at)).collect();
+    let rows = Rows::new(&values, 8).unwrap();
+    let asked = AtomicUsize::new(0);
+    for exact_up_to in [0, usize::MAX] {
+        let settings = NeighbourSettings { exact_up_to, ..settings(5, Metric::Euclidean) };
+        asked.store(0, Relaxed);
+        let whole = nearest_while(&rows, &settings, &|| asked.fetch_add(1, Relaxed) < usize::MAX).unwrap();
+        assert_eq!(whole, nearest(&rows, &settings).unwrap());
+        let all = asked.load(Relaxed);
+        assert!(all > 20, "asked {all} times");
+        for part in [0, 1, all / 10, all / 2, all - 1] {
+            asked.store(0, Relaxed);
+            let go_on = || asked.fetch_add(1, Relaxed) < part;
+            assert!(
+                matches!(nearest_while(&rows, &settings, &go_on), Err(Error::Stopped)),
+                "after {part} of {all}"
+            );
+            asked.store(0, Relaxed);
+            assert!(matches!(nearest_in_while(&rows, &rows, &settings, &go_on), Err(Error::Stopped)));
+        }
     }
 }
 

@@ -8,10 +8,9 @@ use crate::source::open_to_learn;
 use crate::train::screen::{OutputMode, Screen};
 use crate::train::{Signals, print};
 use anyhow::{Context, Result, bail};
-use negscale_data::Items;
 use negscale_run::RunOptions;
 use negscale_run::audit::{self, AUDIT, defaults};
-use negscale_run::recipe::{Judge, Layers};
+use negscale_run::recipe::Layers;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -112,18 +111,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
     };
     let layers = with_flags(choices.layers_over(defaults(None)?)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;
-    let layers = match splits.train.items() {
-        items @ Items::Features(_) => {
-            let layers = with_flags(choices.layers_over(defaults(Some(items))?)?)?;
-            // Who chooses something of a training wants one.
-            match choices.layers()?.choose_judge() {
-                Some(Judge::Training) => layers.with_flag("--host", "audit.judge", "training")?,
-                _ => layers,
-            }
-        }
-        Items::Images(_) => layers,
-    };
-    let recipe = layers.resolve_for(&splits.train)?;
+    let recipe = audit::recipe_for(&splits.train, |layers| with_flags(choices.layers_over(layers)?))?;
     let mode = OutputMode::new(quiet, json);
     let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };

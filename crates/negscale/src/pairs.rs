@@ -8,9 +8,9 @@
 //! Both depend on labels alone, so no list of pairs is ever made: samples fall into *groups* (one per
 //! class present), and a table over groups says which of them are unrelated.
 
-use crate::taxonomy::{Relation, Thresholds};
+use crate::taxonomy::{Distances, Relation, Thresholds};
 use crate::threads::Threads;
-use crate::{PairSource, Real, Settings, Taxonomy};
+use crate::{PairSource, Real, Settings};
 
 /// Relation of every two classes under fixed thresholds.
 #[derive(Debug, Clone)]
@@ -20,10 +20,9 @@ pub(crate) struct ClassRelations {
 }
 
 impl ClassRelations {
-    pub(crate) fn new(tree: &Taxonomy, thresholds: Thresholds) -> Self {
-        let distances = tree.distances();
+    pub(crate) fn new(distances: &Distances, thresholds: Thresholds) -> Self {
         let table = distances.as_slice().iter().map(|&d| thresholds.relation(d)).collect();
-        Self { classes: tree.classes(), table }
+        Self { classes: distances.classes(), table }
     }
 
     /// Relations of all pairs of classes, row by row.
@@ -262,11 +261,12 @@ pub(crate) fn uniform(seed: u64, step: u64, draw: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Taxonomy;
 
     fn found(labels: &[usize], settings: &Settings, step: u64) -> PairSets<f64> {
         let tree = Taxonomy::builtin("cifar10").unwrap();
         let mut sets = PairSets::default();
-        sets.find(labels, &ClassRelations::new(&tree, Thresholds::default()), settings, step);
+        sets.find(labels, &ClassRelations::new(&tree.distances(), Thresholds::default()), settings, step);
         sets
     }
 

@@ -9,7 +9,7 @@ use crate::features::FeatureBuffers;
 use crate::pairs::{Batch, ClassRelations, PairSets};
 use crate::product::{View, add_product, product, symmetric_product};
 use crate::rows::Row;
-use crate::taxonomy::Relation;
+use crate::taxonomy::{Distances, Relation};
 use crate::threads::Threads;
 use crate::{
     BatchLabels, Centre, Confidence, DeltaFeatures, Error, Evaluation, LocalDivisor, PairLists, Real,
@@ -53,9 +53,14 @@ pub struct NegScale {
 impl NegScale {
     /// The plug-in, if the settings are valid.
     pub fn new(tree: &Taxonomy, settings: Settings) -> Result<Self> {
+        Self::from_distances(tree.name(), &tree.distances(), settings)
+    }
+
+    /// The plug-in for class distances that come from no tree, called `name` in messages.
+    pub fn from_distances(name: &str, distances: &Distances, settings: Settings) -> Result<Self> {
         let settings = settings.checked()?;
-        let relations = ClassRelations::new(tree, settings.thresholds()?);
-        Ok(Self { tree: tree.name().to_owned(), relations, settings })
+        let relations = ClassRelations::new(distances, settings.thresholds()?);
+        Ok(Self { tree: name.to_owned(), relations, settings })
     }
 
     /// The settings in force.

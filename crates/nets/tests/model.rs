@@ -118,6 +118,25 @@ fn a_model_comes_back_bit_for_bit_from_its_files() {
 }
 
 #[test]
+fn a_model_in_memory_is_the_bytes_of_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(2);
+    let files = model.to_files().unwrap();
+    for (path, bytes) in model.save(folder.path()).unwrap().iter().zip(&files) {
+        assert_eq!(&std::fs::read(path).unwrap(), bytes);
+    }
+    let back = Model::from_files(&files, &Device::flex()).unwrap();
+    assert_eq!(back.about(), model.about());
+    assert_eq!(probabilities(&model, &points()), probabilities(&back, &points()));
+    let refusal = |files: &[Vec<u8>]| Model::from_files(files, &Device::flex()).unwrap_err().to_string();
+    assert!(refusal(&[]).contains("no file"));
+    assert!(refusal(&files[..1]).contains("is missing"));
+    assert!(refusal(&files[1..]).contains("is network 2 of 2"));
+    assert!(refusal(&[files[0].clone(), files[0].clone()]).contains("does not belong"));
+    assert!(refusal(&[files[0][..100].to_vec()]).contains("not a safetensors file"));
+}
+
+#[test]
 fn probabilities_are_those_of_logits_added_by_hand() {
     let (points, model) = (points(), model(2));
     let Preparation::Features(settings) = model.preparation() else { panic!("features") };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`recipe`] | every setting of a run by name: defaults, recipe files, single settings, in layers |
 //! | [`train()`], [`audit()`](audit::audit) | a run or an audit: trains, resumes, writes its files |
+//! | [`fit()`] | a run in memory, without files |
 //! | [`Watch`], [`Stop`] | callbacks during a run, and how to stop it |
 //! | [`folder`] | a run's folder |
 //! | [`analysis`] | the similarity of all pairs of samples of a run |
@@ -15,6 +16,7 @@ mod class_tree;
 pub mod clock;
 pub mod csv_rows;
 mod error;
+mod fit;
 pub mod folder;
 mod instructions;
 mod material;
@@ -30,6 +32,7 @@ mod watch;
 
 pub use class_tree::load_tree;
 pub use error::{Error, Result};
+pub use fit::{Fitted, fit};
 pub use material::Material;
 pub use stop::Stop;
 pub use summary::{Summary, name};

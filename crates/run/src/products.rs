@@ -6,6 +6,7 @@ use crate::summary::{Summary, name, summarise};
 use crate::{Keep, Material, Result, Trained, clock};
 use negscale_audit::{Audit, Cells, Finding};
 use negscale_data::{Dataset, Items};
+use negscale_methods::trainer::Trainer;
 use negscale_report::{
     ConfusionRows, CountMatrix, Figure, NOISE_ESTIMATED, RelationRow, Relations, RunReport, Separation,
     SummaryRow, Suspicious, Thumbnail, summarise as summary_rows,
@@ -52,14 +53,18 @@ fn write_products(
         |index| material.train.items().origin(index),
         Cells::Guarded,
     )?;
-    let about = BTreeMap::from([
+    trainer.model(about(recipe, trainer))?.save(folder.place())?;
+    Ok(())
+}
+
+/// What a model says of itself.
+pub fn about(recipe: &Recipe, trainer: &Trainer) -> BTreeMap<String, String> {
+    BTreeMap::from([
         ("method".to_owned(), name(recipe, trainer.pair_coverage())),
         ("data".to_owned(), recipe.data.data.clone()),
         ("noise".to_owned(), recipe.data.noise.to_string()),
         ("version".to_owned(), version()),
-    ]);
-    trainer.model(about)?.save(folder.place())?;
-    Ok(())
+    ])
 }
 
 /// Writes the report, with the baseline's figures once there are any.

@@ -1,7 +1,7 @@
 //! Several predictions for each row, by models and by its neighbours, pooled into one.
 
 use super::{FoldModels, Rows, Targets, pool};
-use crate::neighbours::{NeighbourSettings, nearest};
+use crate::neighbours::{GoOn, NeighbourSettings, nearest_while};
 use crate::{Predictions, Result};
 use rayon::prelude::*;
 
@@ -86,11 +86,11 @@ impl Experts<'_> {
 pub(super) type Weighted = Vec<(u32, f32)>;
 
 /// For each row others that are near, nearest first, and how much each counts: $\exp(-(d/m)^2)$ with $m$ the median of its distances.
-pub(super) fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
+pub(super) fn near(rows: &Rows, count: usize, go_on: GoOn) -> Result<Option<Vec<Weighted>>> {
     if count == 0 || rows.len() < 2 {
         return Ok(None);
     }
-    let near = nearest(
+    let near = nearest_while(
         rows,
         &NeighbourSettings {
             count,
@@ -98,6 +98,7 @@ pub(super) fn near(rows: &Rows, count: usize) -> Result<Option<Vec<Weighted>>> {
             recall: RECALL,
             ..NeighbourSettings::default()
         },
+        go_on,
     )?;
     let weighted = |row| {
         let distances = near.distances(row);

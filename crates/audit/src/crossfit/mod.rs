@@ -184,7 +184,7 @@ pub fn cross_fit_in(
     let scaling = Scaling::of(rows);
     let scaled = scaling.apply(rows.values);
     let rows = &Rows { values: &scaled, dim: rows.dim };
-    let near = near(rows, settings.neighbours)?;
+    let near = near(rows, settings.neighbours, &|| watch(0.0))?;
     let progress = Progress::new(settings, watch);
     let mut targets = Targets::of_labels(given, classes);
     let (mut done, mut doubt) = (None::<CrossFit>, None);
@@ -195,7 +195,9 @@ pub fn cross_fit_in(
         let experts =
             Experts { rows, models: &models, fold_of: folds, near: near.as_deref(), targets: &targets };
         let weights = experts.weights();
+        progress.check()?;
         let predictions = experts.predictions(&weights, given);
+        progress.check()?;
         let model = match number {
             0 => NoiseModel::with_meaning(&predictions, Meaning::GivenLabels),
             _ => NoiseModel::resistant(&predictions),
@@ -271,10 +273,18 @@ impl<'a> Progress<'a> {
         Self { done: AtomicUsize::new(0), all, watch }
     }
 
+    /// Whether to go on, between steps that are not counted.
+    fn check(&self) -> Result<()> {
+        self.tell(self.done.load(Ordering::Relaxed))
+    }
+
+    fn tell(&self, done: usize) -> Result<()> {
+        if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
+    }
+
     /// One more epoch of one network, or one more fold.
     fn step(&self) -> Result<()> {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if (self.watch)(done as f64 / self.all as f64) { Ok(()) } else { Err(Error::Stopped) }
+        self.tell(self.done.fetch_add(1, Ordering::Relaxed) + 1)
     }
 }
 

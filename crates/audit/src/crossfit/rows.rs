@@ -58,7 +58,12 @@ impl<'a> Rows<'a> {
         self.values
     }
 
-    pub(crate) fn row(&self, row: usize) -> &'a [f32] {
+    /// One row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &'a [f32] {
         &self.values[row * self.dim..(row + 1) * self.dim]
     }
 

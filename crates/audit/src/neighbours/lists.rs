@@ -4,10 +4,10 @@
 //! points all pairs are looked at, and the number is the least that reaches the wanted part of their true neighbours. In the worst case that is
 //! all lists, which is slow but right. Distances of what is found are exact.
 
-use super::NeighbourSettings;
 use super::best::{Best, measure};
 use super::points::Points;
 use super::tiles::{self, ASKING, LOOKED_AT, Tile};
+use super::{GoOn, NeighbourSettings};
 use crate::crossfit::draw;
 use negscale_product::rows_with_rows;
 use rayon::prelude::*;
@@ -24,18 +24,22 @@ pub(super) fn nearest(
     is_own: bool,
     count: usize,
     settings: &NeighbourSettings,
+    go_on: GoOn,
 ) -> (Vec<Vec<(f32, u32)>>, f64) {
-    let centres = Centres::learn(others, settings.seed);
-    let list_of = centres.nearest_of(others.values());
+    let centres = Centres::learn(others, settings.seed, go_on);
+    let list_of = centres.nearest_of(others.values(), go_on);
     let lists = members(&list_of, centres.count);
-    let (looks, recall) = looks(queries, others, is_own, count, &centres, &list_of, settings);
-    let home = if is_own { list_of } else { centres.nearest_of(queries.values()) };
+    let (looks, recall) = looks((queries, others), is_own, count, (&centres, &list_of), settings, go_on);
+    let home = if is_own { list_of } else { centres.nearest_of(queries.values(), go_on) };
     let groups = members(&home, centres.count);
     // Points of one list look into nearly the same lists.
     let blocks: Vec<&[u32]> = groups.iter().flat_map(|group| group.chunks(ASKING)).collect();
     let found: Vec<Vec<Vec<(f32, u32)>>> = blocks
         .par_iter()
-        .map(|asking| search_block((queries, asking), others, is_own, count, (&centres, &lists, looks)))
+        .map(|asking| match go_on() {
+            true => search_block((queries, asking), others, is_own, count, (&centres, &lists, looks)),
+            false => Vec::new(),
+        })
         .collect();
     let mut all = vec![Vec::new(); queries.len()];
     for (asking, found) in blocks.iter().zip(found) {
@@ -90,16 +94,15 @@ fn search_block(
 
 /// How many lists hold the wanted part of the true neighbours of a sample of queries, and that part.
 fn looks(
-    queries: &Points,
-    others: &Points,
+    (queries, others): (&Points, &Points),
     is_own: bool,
     count: usize,
-    centres: &Centres,
-    list_of: &[u32],
+    (centres, list_of): (&Centres, &[u32]),
     settings: &NeighbourSettings,
+    go_on: GoOn,
 ) -> (usize, f64) {
     let judges = sample(queries.len(), JUDGES, draw::mix(settings.seed, 2));
-    let truth = tiles::nearest(queries, &judges, others, is_own, count);
+    let truth = tiles::nearest(queries, &judges, others, is_own, count, go_on);
     let (mut values, mut scores) = (Vec::new(), Vec::new());
     queries.gather(&judges, &mut values);
     centres.score(&values, &mut scores);
@@ -168,7 +171,7 @@ impl Centres {
         Self { count: halves.len(), halves, values, dim }
     }
 
-    fn learn(points: &Points, seed: u64) -> Self {
+    fn learn(points: &Points, seed: u64, go_on: GoOn) -> Self {
         let (dim, count) = (points.dim(), (points.len() as f64).sqrt().ceil() as usize);
         let chosen = sample(points.len(), count * SAMPLE_PER_CENTRE, draw::mix(seed, 0));
         let mut rows = Vec::new();
@@ -177,7 +180,7 @@ impl Centres {
         let start = first.iter().flat_map(|&at| &rows[at as usize * dim..][..dim]).copied().collect();
         let mut centres = Self::new(start, dim);
         for _ in 0..ROUNDS {
-            let near = centres.nearest_of(&rows);
+            let near = centres.nearest_of(&rows, go_on);
             let (mut sums, mut counts) = (vec![0.0f64; count * dim], vec![0usize; count]);
             for (row, &centre) in rows.chunks_exact(dim).zip(&near) {
                 counts[centre as usize] += 1;
@@ -204,7 +207,7 @@ impl Centres {
         }
     }
 
-    fn nearest_of(&self, rows: &[f32]) -> Vec<u32> {
+    fn nearest_of(&self, rows: &[f32], go_on: GoOn) -> Vec<u32> {
         let nearest = |scores: &[f32]| {
             let better = |best: (usize, f32), (at, &score): (usize, &f32)| {
                 if score > best.1 { (at, score) } else { best }
@@ -215,6 +218,9 @@ impl Centres {
             .par_chunks(ASKING * self.dim)
             .map(|rows| {
                 let mut scores = Vec::new();
+                if !go_on() {
+                    return vec![0; rows.len() / self.dim];
+                }
                 self.score(rows, &mut scores);
                 scores.chunks_exact(self.count).map(nearest).collect()
             })

@@ -132,6 +132,9 @@ impl Neighbours {
     }
 }
 
+/// Asked from several threads, again and again, whether a search should go on.
+pub type GoOn<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// The nearest others of every row.
 ///
 /// ```
@@ -147,9 +150,17 @@ impl Neighbours {
 /// # Errors
 /// If there are more rows than numbers of 32 bits, or a setting is out of range.
 pub fn nearest(rows: &Rows, settings: &NeighbourSettings) -> Result<Neighbours> {
+    nearest_while(rows, settings, &|| true)
+}
+
+/// The same, as long as it should go on.
+///
+/// # Errors
+/// As there; [`Error::Stopped`] if it should not.
+pub fn nearest_while(rows: &Rows, settings: &NeighbourSettings, go_on: GoOn) -> Result<Neighbours> {
     let frame = check(rows, rows, settings)?;
     let points = Points::new(rows, &frame);
-    Ok(search(&points, None, settings))
+    search(&points, None, settings, go_on)
 }
 
 /// The nearest of `others` for every row.
@@ -157,8 +168,21 @@ pub fn nearest(rows: &Rows, settings: &NeighbourSettings) -> Result<Neighbours> 
 /// # Errors
 /// If rows have different lengths, there are more than numbers of 32 bits, or a setting is out of range.
 pub fn nearest_in(rows: &Rows, others: &Rows, settings: &NeighbourSettings) -> Result<Neighbours> {
+    nearest_in_while(rows, others, settings, &|| true)
+}
+
+/// The same, as long as it should go on.
+///
+/// # Errors
+/// As there; [`Error::Stopped`] if it should not.
+pub fn nearest_in_while(
+    rows: &Rows,
+    others: &Rows,
+    settings: &NeighbourSettings,
+    go_on: GoOn,
+) -> Result<Neighbours> {
     let frame = check(rows, others, settings)?;
-    Ok(search(&Points::new(others, &frame), Some(&Points::new(rows, &frame)), settings))
+    search(&Points::new(others, &frame), Some(&Points::new(rows, &frame)), settings, go_on)
 }
 
 fn check(rows: &Rows, others: &Rows, settings: &NeighbourSettings) -> Result<Frame> {
@@ -181,16 +205,25 @@ fn check(rows: &Rows, others: &Rows, settings: &NeighbourSettings) -> Result<Fra
 }
 
 /// Points for which neighbours are wanted: those searched (`None`, and then a row is not its own neighbour) or others.
-fn search(others: &Points, asking: Option<&Points>, settings: &NeighbourSettings) -> Neighbours {
+fn search(
+    others: &Points,
+    asking: Option<&Points>,
+    settings: &NeighbourSettings,
+    go_on: GoOn,
+) -> Result<Neighbours> {
     let queries = asking.unwrap_or(others);
     let is_own = asking.is_none();
     let width = settings.count.min(others.rows().saturating_sub(usize::from(is_own)));
     let (found, recall) = if others.rows() <= settings.exact_up_to || width == 0 {
         let all: Vec<u32> = (0..queries.len() as u32).collect();
-        (tiles::nearest(queries, &all, others, is_own, width), 1.0)
+        (tiles::nearest(queries, &all, others, is_own, width, go_on), 1.0)
     } else {
-        lists::nearest(queries, others, is_own, width, settings)
+        lists::nearest(queries, others, is_own, width, settings, go_on)
     };
+    // Whoever was told to stop has left the rest out.
+    if !go_on() {
+        return Err(Error::Stopped);
+    }
     let (mut indices, mut distances) = (vec![0; queries.rows() * width], vec![0.0; queries.rows() * width]);
     if width > 0 {
         let spread = |(row, (indices, distances)): (usize, (&mut [u32], &mut [f32]))| {
@@ -215,5 +248,5 @@ fn search(others: &Points, asking: Option<&Points>, settings: &NeighbourSettings
         let places = indices.par_chunks_mut(width).zip(distances.par_chunks_mut(width));
         places.enumerate().with_min_len(256).for_each(spread);
     }
-    Neighbours { indices, distances, rows: queries.rows(), width, metric: settings.metric, recall }
+    Ok(Neighbours { indices, distances, rows: queries.rows(), width, metric: settings.metric, recall })
 }

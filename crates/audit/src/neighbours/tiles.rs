@@ -4,6 +4,7 @@
 //! $d u |a| |b|$ with $u = 2^{-24}$; what is added for the halved square, for the rounding of prepared rows and of limits is no more
 //! than a few $u (|a| + |b|)^2$. So $s$ is known up to $(d + 16) u (|a| + |b|)^2$, with the longest $b$ of the tile for the first test and the candidate's own after it.
 
+use super::GoOn;
 use super::best::{Best, Candidate, Wanted, Within, measure};
 use super::points::Points;
 use negscale_product::rows_with_rows;
@@ -94,11 +95,12 @@ pub(super) fn offer<W: Wanted>(
     }
 }
 
-/// Offers the points of all tiles to everyone of `asking`, and finishes what each has got.
+/// Offers the points of all tiles to everyone of `asking`, and finishes what each has got; what has not begun when it should not go on is left out.
 fn offer_all<W: Wanted, R: Send>(
     (queries, asking): (&Points, &[u32]),
     (others, tiles): (&Points, &[Tile]),
     is_own: bool,
+    go_on: GoOn,
     wanted: impl Fn() -> W + Sync,
     finish: impl Fn(u32, W) -> R + Sync,
 ) -> Vec<R> {
@@ -111,7 +113,7 @@ fn offer_all<W: Wanted, R: Send>(
             let mut each: Vec<&mut W> = all.iter_mut().collect();
             let (mut values, mut scores) = (Vec::new(), Vec::new());
             queries.gather(asking, &mut values);
-            for tile in tiles {
+            for tile in tiles.iter().take_while(|_| go_on()) {
                 offer((queries, asking, &values), (others, tile), is_own, &mut each, &mut scores);
             }
             asking.iter().zip(all).map(|(&query, wanted)| finish(query, wanted)).collect()
@@ -127,9 +129,10 @@ pub(super) fn nearest(
     others: &Points,
     is_own: bool,
     count: usize,
+    go_on: GoOn,
 ) -> Vec<Vec<(f32, u32)>> {
     let finish = |query, best: Best| best.measured(&measure(queries, query as usize, others));
-    offer_all((queries, asking), (others, &Tile::all(others)), is_own, || Best::new(count), finish)
+    offer_all((queries, asking), (others, &Tile::all(others)), is_own, go_on, || Best::new(count), finish)
 }
 
 /// For each of some points, those of them that are no farther than `distance`, without itself; `square` is its square in the
@@ -137,5 +140,5 @@ pub(super) fn nearest(
 pub(super) fn within(points: &Points, asking: &[u32], distance: f32, square: f64) -> Vec<Vec<u32>> {
     let tiles: Vec<Tile> = asking.chunks(LOOKED_AT).map(|some| Tile::gather(points, some)).collect();
     let finish = |_, within: Within| within.found;
-    offer_all((points, asking), (points, &tiles), true, || Within::new(distance, square), finish)
+    offer_all((points, asking), (points, &tiles), true, &|| true, || Within::new(distance, square), finish)
 }

@@ -1,5 +1,6 @@
 //! `negscale bench step`: time and memory of a training step and of a forward pass.
 
+use crate::program::{Program, program};
 use anyhow::{Context, Result, bail};
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -131,10 +132,9 @@ fn show(line: &serde_json::Value, with_head: bool) -> Result<()> {
 /// A case in a process of its own, whose peak of memory is then the case's.
 fn measure_apart(case: &Case) -> Result<serde_json::Value> {
     let Case { net, batch, mode, precision, dim, steps } = *case;
-    let program =
-        std::env::current_exe().context("cannot find this program's own executable, which runs each case")?;
-    let mut command = Command::new(program);
-    command.args(["bench", "step", "--json", "--net", net, "--mode", mode.name()]);
+    let Program { path, words } = program()?;
+    let mut command = Command::new(path);
+    command.args(words).args(["bench", "step", "--json", "--net", net, "--mode", mode.name()]);
     command.args(["--precision", precision_name(precision), "--dim", &dim.to_string()]);
     command.args(["--batch", &batch.to_string(), "--steps", &steps.to_string()]);
     let done = command.stderr(Stdio::inherit()).output().context("cannot start a process for the case")?;

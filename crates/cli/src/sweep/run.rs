@@ -1,15 +1,15 @@
 //! `negscale sweep run`: runs what is not done, and shows progress.
 
 use super::{RunArguments, WAITING};
+use crate::program::{Program, program};
 use crate::train::{Keep, Signals};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use negscale_run::clock;
 use negscale_run::sweep::{
     End, PlannedRun, RunState, SweepPlan, WorkOptions, default_jobs, first_line, plan, record, work,
 };
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         return list(&first, json);
     }
     let signals = Signals::listen()?;
-    let program = std::env::current_exe().context("cannot find this program's own executable")?;
+    let program = program()?;
     let mut now = first;
     loop {
         perform(&now, &program, jobs, keep, json, &signals)?;
@@ -76,7 +76,7 @@ fn list(plan: &SweepPlan, json: bool) -> Result<()> {
 /// Runs what is not done of a plan.
 fn perform(
     plan: &SweepPlan,
-    program: &Path,
+    program: &Program,
     jobs: Option<usize>,
     keep: Keep,
     json: bool,
@@ -101,7 +101,8 @@ fn perform(
         }),
     };
     screen.open();
-    let options = WorkOptions { program: program.into(), jobs, keep: keep.into() };
+    let options =
+        WorkOptions { program: program.path.clone(), words: program.words.clone(), jobs, keep: keep.into() };
     work(&todo, &options, signals.stop(), |run, end, took| screen.close(run, end, took))?;
     screen.end()
 }

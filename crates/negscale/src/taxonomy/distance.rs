@@ -73,6 +73,32 @@ pub struct Distances {
 }
 
 impl Distances {
+    /// Distances that come from no tree, C x C, row by row: the same both ways, and 0 from a class to itself.
+    pub fn new(classes: usize, values: Vec<u32>) -> Result<Self> {
+        let fail =
+            |problem: String| Err(Error::Tree { tree: "distances".into(), line: None, node: None, problem });
+        if classes == 0 || values.len() != classes * classes {
+            return fail(format!(
+                "{} values for {classes} classes, not one for each two of them",
+                values.len()
+            ));
+        }
+        for (a, row) in values.chunks(classes).enumerate() {
+            if row[a] != 0 {
+                return fail(format!("class {a} is at distance {} from itself, which must be 0", row[a]));
+            }
+            for (b, there) in row[..a].iter().enumerate() {
+                let back = values[b * classes + a];
+                if *there != back {
+                    return fail(format!(
+                        "from class {a} to class {b} it is {there}, but {back} the other way"
+                    ));
+                }
+            }
+        }
+        Ok(Self { classes, values })
+    }
+
     /// $D(a, b)$.
     pub fn get(&self, a: usize, b: usize) -> u32 {
         self.row(a)[b]

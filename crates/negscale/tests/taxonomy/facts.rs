@@ -264,3 +264,16 @@ fn the_summary_warns_when_a_set_of_pairs_is_empty() {
     assert_eq!((single.pairs, single.warnings().len()), (0, 1));
     assert!(single.to_string().contains("1 class, 0 pairs"));
 }
+
+#[test]
+fn distances_of_no_tree_make_the_same_plug_in_and_are_checked() {
+    use negscale::{NegScale, Settings, taxonomy::Distances};
+    let tree = builtin("cifar10");
+    let copy = Distances::new(10, tree.distances().as_slice().to_vec()).unwrap();
+    let plugin = NegScale::from_distances("mine", &copy, Settings::default()).unwrap();
+    assert_eq!(plugin.relations(), NegScale::new(&tree, Settings::default()).unwrap().relations());
+    complains(Distances::new(2, vec![0, 1, 1]), &["3 values", "2 classes"]);
+    complains(Distances::new(0, vec![]), &["0 classes"]);
+    complains(Distances::new(2, vec![0, 1, 1, 4]), &["class 1", "distance 4 from itself"]);
+    complains(Distances::new(2, vec![0, 2, 3, 0]), &["class 1 to class 0", "3", "2"]);
+}

@@ -23,6 +23,7 @@ use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Name of the file of a model's first network, in a run's folder.
@@ -71,14 +72,24 @@ impl Model {
     /// Writes the files into a folder and gives their paths, the first network's first. Each is there whole or not at all.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
         let first = folder.as_ref().join(FILE);
+        let mut paths = Vec::new();
+        for (part, bytes) in (1..).zip(self.to_files()?) {
+            let path = beside(&first, part);
+            negscale_atomic_file::write_bytes(&path, &bytes)
+                .map_err(|source| Error::File { path: path.clone(), source })?;
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+
+    /// What [`save`](Self::save) would write: the bytes of every file, the first network's first.
+    pub fn to_files(&self) -> Result<Vec<Vec<u8>>> {
         let mut hash = Sha256::new();
         for net in &self.nets {
             hash.update(net.to_safetensors()?);
         }
         let team: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut paths = Vec::new();
-        for (part, net) in (1..).zip(&self.nets) {
-            let path = beside(&first, part);
+        let file = |(part, net): (usize, &Network)| {
             let header = Header {
                 version: VERSION,
                 network: net.spec().clone(),
@@ -90,14 +101,12 @@ impl Model {
                 precision: precision_name(net.precision()).into(),
                 about: self.about.clone(),
             };
-            let header = serde_json::to_string(&header)
-                .map_err(|e| problem(&path, format!("cannot be described as JSON: {e}")))?;
-            let bytes = net.to_safetensors_about(Some((WORD, header)))?;
-            negscale_atomic_file::write_bytes(&path, &bytes)
-                .map_err(|source| Error::File { path: path.clone(), source })?;
-            paths.push(path);
-        }
-        Ok(paths)
+            let header = serde_json::to_string(&header).map_err(|e| {
+                problem(&beside(Path::new(FILE), part), format!("cannot be described as JSON: {e}"))
+            })?;
+            net.to_safetensors_about(Some((WORD, header)))
+        };
+        (1..).zip(&self.nets).map(file).collect()
     }
 
     /// Reads a model: the file of its first network, or the folder of a run with [`FILE`] in it. For evaluation take a plain
@@ -107,28 +116,50 @@ impl Model {
         let first = if first.is_dir() { first.join(FILE) } else { first.to_owned() };
         if !first.exists() {
             let text = "there is no such file: give the folder of a finished run, or its model.safetensors";
-            return Err(problem(&first, text));
+            return Err(Error::File { path: first, source: std::io::Error::new(ErrorKind::NotFound, text) });
         }
-        let (header, net) = open(&first, device)?;
+        Self::assemble(&first, device, |path, _| {
+            if !path.exists() {
+                return Ok(None);
+            }
+            // Read, not mapped: a file that others rewrite meanwhile could change after it was checked.
+            std::fs::read(path).map(Some).map_err(|source| Error::File { path: path.into(), source })
+        })
+    }
+
+    /// The model of which these are the [files](Self::to_files).
+    pub fn from_files(files: &[impl AsRef<[u8]>], device: &Device) -> Result<Self> {
+        let file = |part: usize| files.get(part - 1).map(|file| file.as_ref().to_vec());
+        Self::assemble(Path::new("in memory"), device, |_, part| Ok(file(part)))
+    }
+
+    /// Puts together what is read: the bytes of a part by its path and its number, if it is there.
+    fn assemble(
+        first: &Path,
+        device: &Device,
+        read: impl Fn(&Path, usize) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Self> {
+        let bytes = read(first, 1)?.ok_or_else(|| problem(first, "is empty: it has no file"))?;
+        let (header, net) = open(first, &bytes, device)?;
         if header.part != 1 {
             let text = format!(
                 "is network {} of {}: give the file of the first one, whose name has no -{} before the dot",
                 header.part, header.parts, header.part
             );
-            return Err(problem(&first, text));
+            return Err(problem(first, text));
         }
         let mut nets = vec![net];
         for part in 2..=header.parts {
-            let path = beside(&first, part);
-            if !path.exists() {
+            let path = beside(first, part);
+            let Some(bytes) = read(&path, part)? else {
                 let text = format!(
                     "is missing: {} is network 1 of {}; put the files side by side",
                     first.display(),
                     header.parts
                 );
                 return Err(problem(&path, text));
-            }
-            let (other, net) = open(&path, device)?;
+            };
+            let (other, net) = open(&path, &bytes, device)?;
             if other.part != part || other.team != header.team {
                 let text = format!(
                     "does not belong to {}: it is network {} of another model, or was saved at another time; \
@@ -141,7 +172,7 @@ impl Model {
             nets.push(net);
         }
         Self::new(nets, header.classes, header.preparation, header.about)
-            .map_err(|error| problem(&first, format!("its metadata is contradictory: {error}")))
+            .map_err(|error| problem(first, format!("its metadata is contradictory: {error}")))
     }
 }
 
@@ -149,13 +180,11 @@ fn problem(path: &Path, problem: impl Into<String>) -> Error {
     Error::Model { origin: path.display().to_string(), problem: problem.into() }
 }
 
-fn open(path: &Path, device: &Device) -> Result<(Header, Network)> {
-    // Read, not mapped: a file that others rewrite meanwhile could change after it was checked.
-    let bytes = std::fs::read(path).map_err(|source| Error::File { path: path.into(), source })?;
-    let header = read_header(path, &bytes)?;
+fn open(path: &Path, bytes: &[u8], device: &Device) -> Result<(Header, Network)> {
+    let header = read_header(path, bytes)?;
     check_sizes(path, &header, bytes.len())?;
     let net = Network::build(&header.network, device)?;
-    let net = net.from_safetensors(&bytes, &path.display().to_string(), Loading::default())?;
+    let net = net.from_safetensors(bytes, &path.display().to_string(), Loading::default())?;
     let Some(trained) = precision_named(&header.precision) else {
         let text = format!("its precision `{}` is not known: update the program", header.precision);
         return Err(problem(path, text));

@@ -17,8 +17,8 @@ pub struct Account<'a> {
     pub recipe: &'a Recipe,
     /// Its data.
     pub material: &'a Material,
-    /// Where its files are.
-    pub place: &'a Path,
+    /// Where its files are; nowhere if nothing is written.
+    pub place: Option<&'a Path>,
     /// Every label, ranked.
     pub audit: &'a Audit,
     /// How many are wrong; nothing if no prediction was recorded.
@@ -50,6 +50,11 @@ pub struct Account<'a> {
 }
 
 impl Account<'_> {
+    /// One of its files, if it is written.
+    pub fn file(&self, name: &str) -> Option<String> {
+        Some(self.place?.join(name).display().to_string())
+    }
+
     /// Names of the classes.
     pub fn classes(&self) -> &[String] {
         self.material.train.classes()

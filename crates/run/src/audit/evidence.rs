@@ -24,7 +24,8 @@ pub struct Evidence<'a> {
 }
 
 /// The numbers behind one label's reasons.
-#[derive(Default)]
+#[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Numbers {
     /// Likeliest class by the models, and its probability.
     pub predicted: Option<(u32, f32)>,

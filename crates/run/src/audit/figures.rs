@@ -88,7 +88,7 @@ pub fn object(account: &Account, seconds_training: Option<f64>) -> Result<Value>
         "settings": serde_json::to_value(settings)?,
         "version": version(),
         "hardware": hardware(),
-        "out": account.place.display().to_string(),
+        "out": account.place.map(|place| place.display().to_string()),
     }))
 }
 

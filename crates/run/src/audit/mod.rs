@@ -8,6 +8,7 @@ mod evidence;
 mod figures;
 mod flags;
 mod losses;
+mod memory;
 mod page;
 pub mod parts;
 mod rows;
@@ -15,6 +16,8 @@ mod votes;
 mod words;
 
 pub use embeddings::audit_embeddings;
+pub use evidence::Numbers;
+pub use memory::{Found, find};
 pub use words::check as describe_check;
 
 use crate::folder::{RunFolder, write};
@@ -26,7 +29,7 @@ use evidence::Evidence;
 use flags::Flags;
 use losses::LossHistory;
 use negscale_audit::{Cells, Finding};
-use negscale_data::{Items, Splits};
+use negscale_data::{Dataset, Items, Splits};
 use negscale_report::Judging;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -53,6 +56,32 @@ const EMBEDDINGS: &str = include_str!("../../recipes/audit-embeddings.toml");
 pub fn defaults(items: Option<&Items>) -> Result<Layers> {
     let text = if matches!(items, Some(Items::Features(_))) { EMBEDDINGS } else { ANY };
     Ok(Layers::new().with_text("the defaults of an audit", text)?)
+}
+
+/// The default settings of an audit for features that are in memory.
+pub fn defaults_in_memory() -> Result<Layers> {
+    Ok(Layers::new().with_text("the defaults of an audit", EMBEDDINGS)?.over_in_memory()?)
+}
+
+/// The settings of an audit of this training data; `lay` lays what was written over what it is given. Whoever chooses something of a training wants
+/// features to be judged by one.
+pub fn recipe_for<E: From<crate::Error>>(
+    train: &Dataset,
+    lay: impl Fn(Layers) -> Result<Layers, E>,
+) -> Result<Recipe, E> {
+    let layers = match train.items() {
+        items @ Items::Features(_) => {
+            let layers = lay(defaults(Some(items))?)?;
+            match lay(Layers::new())?.choose_judge() {
+                Some(Judge::Training) => {
+                    layers.with_flag("--host", "audit.judge", "training").map_err(crate::Error::from)?
+                }
+                _ => layers,
+            }
+        }
+        Items::Images(_) => lay(defaults(None)?)?,
+    };
+    Ok(layers.resolve_for(train).map_err(crate::Error::from)?)
 }
 
 /// Ranks every label of data whose labels are of unknown quality, and writes `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
@@ -100,7 +129,7 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
     let account = Account {
         recipe,
         material,
-        place: folder.place(),
+        place: Some(folder.place()),
         audit: &summary.ranked,
         estimate: summary.estimate.as_ref(),
         tree: trained.trainer.tree(),

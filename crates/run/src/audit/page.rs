@@ -24,7 +24,6 @@ pub fn report(account: &Account) -> Result<AuditReport> {
     let classes = account.classes();
     let flags = || audit.findings().iter().filter(|finding| finding.flag);
     let judged = account.judged();
-    let file = |name: &str| account.place.join(name).display().to_string();
     let correction = account.correction();
     let samples = audit.findings().len();
     let origin = |index| train.items().origin(index);
@@ -41,7 +40,10 @@ pub fn report(account: &Account) -> Result<AuditReport> {
         sources: account.sources().iter().map(SourceFlags::row).collect(),
         worst: flags().take(SHOWN).map(|finding| worst(account, finding)).collect(),
         settings: account.settings.clone(),
-        command: format!("negscale audit {}", file("settings.toml")),
+        command: account
+            .file("settings.toml")
+            .filter(|_| !account.recipe.data.is_in_memory())
+            .map_or_else(String::new, |settings| format!("negscale audit {settings}")),
         judging: Some(account.judging.clone()),
         hardware: hardware(),
         version: version(),
@@ -81,14 +83,14 @@ pub fn report(account: &Account) -> Result<AuditReport> {
         }
         report.relations = account.noise_on_tree()?.as_ref().map(relations);
         report.correction = Some(Correction {
-            file: file("corrected.csv"),
+            file: account.file("corrected.csv").unwrap_or_else(|| "a correction".into()),
             changed: correction.changed,
             expected_precision: correction.expected_precision,
             unknown: correction.unknown.map(str::to_owned),
             right_before: Some(correction.right_before * samples as f64),
             right_after: correction.right_after.map(|right| right * samples as f64),
         });
-        report.next = next_steps(account, &file);
+        report.next = next_steps(account);
         let scores = audit.findings().iter().map(|f| (f.index, f.verdict.score as f32, f.verdict.given));
         report.scores = Some(match train.truth() {
             None => Separation::Unknown(scores.map(|(_, score, _)| score).collect()),
@@ -160,17 +162,27 @@ pub fn report(account: &Account) -> Result<AuditReport> {
     Ok(report)
 }
 
-fn next_steps(account: &Account, file: &dyn Fn(&str) -> String) -> Vec<NextStep> {
+fn next_steps(account: &Account) -> Vec<NextStep> {
     let (data, own) = (&account.recipe.data.data, &account.recipe.data.own);
-    let step = |words: &str, command: String| NextStep { words: words.into(), command };
+    let step = |words: &str, command: Option<String>| NextStep {
+        words: words.into(),
+        command: command.unwrap_or_default(),
+    };
     let most = account.judged().map_or(0.05, |estimate| estimate.interval[1]);
     let given = account.recipe.pred_probs.as_ref();
     let given = given.map_or(String::new(), |path| format!(" --pred-probs {}", path.display()));
-    vec![
-        step("Look at the flagged labels, worst first, with the reasons for each.", file("audit.csv")),
-        step("Train on the corrected labels.", commands::train(data, own, &file("corrected.csv"))),
-        step("Make it a check of your pipeline.", commands::check(data, own, &given, most)),
-    ]
+    let look = "Look at the flagged labels, worst first, with the reasons for each.";
+    let mut steps = vec![step(look, account.file("audit.csv"))];
+    // What is in memory has no name that a command could use.
+    if account.recipe.data.is_in_memory() {
+        steps.push(step("Train on the corrected labels.", account.file("corrected.csv")));
+        return steps;
+    }
+    let train = account.file("corrected.csv").map(|file| commands::train(data, own, &file));
+    steps.extend(train.map(|train| step("Train on the corrected labels.", Some(train))));
+    let check = commands::check(data, own, &given, most);
+    steps.push(step("Make it a check of your pipeline.", Some(check)));
+    steps
 }
 
 /// Names and values of a row of a table; nothing of rows whose columns have no names.

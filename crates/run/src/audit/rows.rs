@@ -5,6 +5,7 @@ use super::evidence::Evidence;
 use super::flags::Flags;
 use super::votes::{Agreed, CONSENSUS, Votes};
 use super::{AUDIT, write_account};
+use crate::clock;
 use crate::folder::{self, RunFolder};
 use crate::recipe::Recipe;
 use crate::training::read_results;
@@ -14,8 +15,8 @@ use negscale::Taxonomy;
 use negscale::taxonomy::class_means;
 use negscale_audit::crossfit::{CrossFit, CrossFitSettings, Rows, cross_fit};
 use negscale_audit::neighbours::{
-    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest, nearest_in,
-    outliers,
+    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest_in_while,
+    nearest_while, outliers,
 };
 use negscale_audit::{NoiseModel, Predictions, Ranking, rate_by_means};
 use negscale_data::own::predictions::{self, Expected};
@@ -42,7 +43,7 @@ enum Judged {
     Given(Box<NoiseModel>),
 }
 
-/// Audits features, or given predictions.
+/// Audits features, or given predictions, and writes everything to a folder.
 pub(super) fn audit(
     recipe: Recipe,
     splits: Splits,
@@ -53,24 +54,15 @@ pub(super) fn audit(
 ) -> Result<Finished> {
     let begun = Instant::now();
     let place = out.unwrap_or_else(|| folder::default_place(&recipe));
-    let mut inputs = recipe.data.own_files();
-    inputs.extend(recipe.pred_probs.clone());
-    folder::keep_apart(&place, &inputs)?;
-    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
-    pool.context("cannot start threads")?.install(|| {
-        let mut material = Material::prepare(&recipe, splits, preparation)?;
+    within(&recipe, splits, Some(&place), |material| {
         let given = match &recipe.pred_probs {
-            Some(path) => {
-                let (predictions, hash) = given_predictions(path, &material.train)?;
-                material.fingerprint = format!("{}\n{hash}", material.fingerprint);
-                Some(predictions)
-            }
+            Some(path) => Some(predictions_of(path, &material.train)?),
             None => None,
         };
+        let given = add_predictions(material, given.as_deref())?;
         let votes = Votes::of(&recipe, &material.train)?;
-        let folder = RunFolder::open(AUDIT.name, &place, &recipe, &material, options.fresh)?;
-        watch.open(&recipe, None, &material, &folder);
+        let folder = RunFolder::open(AUDIT.name, &place, &recipe, material, options.fresh)?;
+        watch.open(&recipe, None, material, &folder);
         let needed: Vec<&str> = PRODUCTS.into_iter().chain(votes.as_ref().map(|_| CONSENSUS)).collect();
         let words = match folder.finished(AUDIT.results, &needed)? {
             Some(words) => {
@@ -78,25 +70,89 @@ pub(super) fn audit(
                 words
             }
             None => {
-                let words = judge(&recipe, &material, &folder, (given, votes), watch, stop, begun)?;
+                let write = |account: &Account| write_account(account, &folder, None);
+                let words =
+                    judge(&recipe, material, Some(&folder), (given, votes), watch, stop, begun, write)?;
                 folder.finish(&words)?;
                 words
             }
         };
-        Ok(Finished { results: read_results(&place, &AUDIT)?, words, place })
+        Ok(Finished { results: read_results(&place, &AUDIT)?, words, place: place.clone() })
     })
 }
 
+/// Audits features, or predictions that are in memory, and hands on what was found; with `out` the same is written to a folder, also where an
+/// audit was finished there before.
+pub(super) fn find<T: Send>(
+    recipe: &Recipe,
+    splits: Splits,
+    given: Option<&[f32]>,
+    out: Option<(&Path, RunOptions)>,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+    take: impl FnOnce(&Account) -> Result<T> + Send,
+) -> Result<T> {
+    let begun = Instant::now();
+    within(recipe, splits, out.map(|(place, _)| place), |material| {
+        let read = match (given, &recipe.pred_probs) {
+            (None, Some(path)) => Some(predictions_of(path, &material.train)?),
+            _ => None,
+        };
+        let given = add_predictions(material, given.or(read.as_deref()))?;
+        let votes = Votes::of(recipe, &material.train)?;
+        let Some((place, options)) = out else {
+            return judge(recipe, material, None, (given, votes), watch, stop, begun, take);
+        };
+        let folder = RunFolder::open(AUDIT.name, place, recipe, material, options.fresh)?;
+        watch.open(recipe, None, material, &folder);
+        let write_and_take = |account: &Account| {
+            let words = write_account(account, &folder, None)?;
+            folder.finish(&words)?;
+            take(account)
+        };
+        judge(recipe, material, Some(&folder), (given, votes), watch, stop, begun, write_and_take)
+    })
+}
+
+/// Prepares data and does something with it, on as many threads as the recipe says.
+fn within<T: Send>(
+    recipe: &Recipe,
+    splits: Splits,
+    place: Option<&Path>,
+    work: impl FnOnce(&mut Material) -> Result<T> + Send,
+) -> Result<T> {
+    if let Some(place) = place {
+        let mut inputs = recipe.data.own_files();
+        inputs.extend(recipe.pred_probs.clone());
+        folder::keep_apart(place, &inputs)?;
+    }
+    let preparation = Preparation::measure(&splits.train, recipe.data.side.map(|side| (side, side)))?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(recipe.train.threads).build();
+    pool.context("cannot start threads")?
+        .install(|| work(&mut Material::prepare(recipe, splits, preparation)?))
+}
+
+/// Predictions that were made before: they are then part of what the data is.
+fn add_predictions(material: &mut Material, values: Option<&[f32]>) -> Result<Option<Predictions>> {
+    let Some(values) = values else { return Ok(None) };
+    let hash = Sha256::digest(bytes_of(values));
+    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    material.fingerprint = format!("{}\n{hash}", material.fingerprint);
+    let train = &material.train;
+    Ok(Some(Predictions::new(values, train.given(), train.classes().len())?))
+}
+
 #[allow(clippy::too_many_arguments)]
-fn judge(
+fn judge<T>(
     recipe: &Recipe,
     material: &Material,
-    folder: &RunFolder,
+    folder: Option<&RunFolder>,
     (given, votes): (Option<Predictions>, Option<Votes>),
     watch: &mut dyn Watch,
     stop: &Stop,
     begun: Instant,
-) -> Result<String> {
+    take: impl FnOnce(&Account) -> Result<T>,
+) -> Result<T> {
     let train = &material.train;
     let features = features(train)?;
     let judged = match given {
@@ -127,7 +183,8 @@ fn judge(
     let voice = Some(beliefs).filter(|_| ranking.estimate.cannot_judge.is_none());
     let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
     if let Some((values, dim)) = &features {
-        look_around(&mut evidence, values, *dim, &ranking, material, recipe.neighbours, &mut notes)?;
+        let rows = Rows::new(values, *dim)?;
+        look_around(&mut evidence, &rows, &ranking, material, recipe.neighbours, &mut notes, stop)?;
     }
     stop.check()?;
     let by_means = match (&judged, &features) {
@@ -140,7 +197,7 @@ fn judge(
     let account = Account {
         recipe,
         material,
-        place: folder.place(),
+        place: folder.map(RunFolder::place),
         audit: &ranking.audit,
         estimate: Some(&ranking.estimate),
         tree: tree.as_ref(),
@@ -153,32 +210,32 @@ fn judge(
         measures,
         by_means,
         seconds: begun.elapsed().as_secs_f64(),
-        started: folder.started,
-        settings: folder.settings()?,
+        started: folder.map_or_else(clock::now, |folder| folder.started),
+        settings: folder.map_or_else(|| Ok(recipe.to_toml()), RunFolder::settings)?,
     };
-    write_account(&account, folder, None)
+    take(&account)
 }
 
-/// Predictions from a file, and the hash of that file.
-fn given_predictions(path: &Path, train: &Dataset) -> Result<(Predictions, String)> {
+/// Predictions from a file, a row for every sample.
+fn predictions_of(path: &Path, train: &Dataset) -> Result<Vec<f32>> {
     let ids: Option<Vec<String>> = (0..train.len()).map(|index| train.items().origin(index)).collect();
     let expected = Expected { rows: Some(train.len()), classes: Some(train.classes()), ids: ids.as_deref() };
-    let read = predictions::read(path, expected)?;
-    let hash = Sha256::digest(bytes_of(&read.values));
-    let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((Predictions::new(&read.values, train.given(), train.classes().len())?, hash))
+    Ok(predictions::read(path, expected)?.values)
 }
 
 fn bytes_of(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// All rows of features, and their length.
+/// All rows of features, and their length; none if rows are without numbers, as where there are predictions alone.
 fn features(train: &Dataset) -> Result<Option<(Vec<f32>, usize)>> {
     let Items::Features(store) = train.items() else { return Ok(None) };
     let dim = store.dim();
+    if dim == 0 {
+        return Ok(None);
+    }
     let mut values = vec![0.0; store.len() * dim];
-    for (index, row) in values.chunks_exact_mut(dim.max(1)).enumerate() {
+    for (index, row) in values.chunks_exact_mut(dim).enumerate() {
         store.read(index, row)?;
     }
     Ok(Some((values, dim)))
@@ -201,12 +258,16 @@ fn fit(
         }
         !stop.is_asked()
     };
-    cross_fit(&rows, train.given(), train.classes().len(), &settings, &progress).map_err(|error| {
-        match (error, stop.check()) {
-            (negscale_audit::Error::Stopped, Err(stopped)) => stopped,
-            (error, _) => Error::from(error),
-        }
-    })
+    let fit = cross_fit(&rows, train.given(), train.classes().len(), &settings, &progress);
+    fit.map_err(|error| if_asked(error, stop))
+}
+
+/// Who was told to stop says by what.
+fn if_asked(error: negscale_audit::Error, stop: &Stop) -> Error {
+    match (error, stop.check()) {
+        (negscale_audit::Error::Stopped, Err(stopped)) => stopped,
+        (error, _) => Error::from(error),
+    }
 }
 
 /// The class tree: the one that was given or fits the names, or one learnt from the means of classes.
@@ -238,14 +299,16 @@ fn tree(
 /// Neighbours of flagged rows, near-copies and outliers.
 fn look_around(
     evidence: &mut Evidence,
-    values: &[f32],
-    dim: usize,
+    rows: &Rows,
     ranking: &Ranking,
     material: &Material,
     is_asked: bool,
     notes: &mut Vec<String>,
+    stop: &Stop,
 ) -> Result<()> {
-    let (rows, train) = (Rows::new(values, dim)?, &material.train);
+    let (train, dim) = (&material.train, rows.dim());
+    let go_on = || !stop.is_asked();
+    let stopped = |error| if_asked(error, stop);
     let flagged: Vec<usize> =
         ranking.audit.findings().iter().filter(|f| f.flag).take(WITH_NEIGHBOURS).map(|f| f.index).collect();
     let labels = |near: &Neighbours, row: usize, own: usize| -> Vec<u32> {
@@ -256,31 +319,32 @@ fn look_around(
         if rows.len() < 3 {
             return Ok(());
         }
-        let near = nearest(&rows, &NeighbourSettings { count: NEAR, ..NeighbourSettings::default() })?;
+        let settings = NeighbourSettings { count: NEAR, ..NeighbourSettings::default() };
+        let near = nearest_while(rows, &settings, &go_on).map_err(stopped)?;
         evidence.near = flagged.iter().map(|&row| (row, labels(&near, row, row))).collect();
-        evidence.copies = Some(copies(&rows, &near, &CopySettings::default())?);
+        evidence.copies = Some(copies(rows, &near, &CopySettings::default())?);
         evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
         let test = material.splits.test.as_ref().map(features).transpose()?.flatten();
         if let Some((others, _)) = test.filter(|(others, width)| *width == dim && !others.is_empty()) {
             let others = Rows::new(&others, dim)?;
             let search = NeighbourSettings::default();
-            let copies = copies_across(&rows, &others, &search, &CopySettings::default())?;
+            let copies = copies_across(rows, &others, &search, &CopySettings::default())?;
             let both =
                 copies.across(rows.len()).into_iter().map(|set| copies.sets()[set as usize].rows.clone());
             evidence.across = both.collect();
         }
     } else {
-        let chosen: Vec<f32> =
-            flagged.iter().flat_map(|&row| &values[row * dim..(row + 1) * dim]).copied().collect();
+        let chosen: Vec<f32> = flagged.iter().flat_map(|&row| rows.row(row)).copied().collect();
         // One more: a row is its own nearest.
         let settings = NeighbourSettings { count: NEAR + 1, ..NeighbourSettings::default() };
         if !flagged.is_empty() {
-            let near = nearest_in(&Rows::new(&chosen, dim)?, &rows, &settings)?;
+            let near =
+                nearest_in_while(&Rows::new(&chosen, dim)?, rows, &settings, &go_on).map_err(stopped)?;
             evidence.near =
                 flagged.iter().enumerate().map(|(at, &row)| (row, labels(&near, at, row))).collect();
         }
         notes.push(format!(
-            "near-copies and outliers were not looked for among {} rows; --neighbours looks for them",
+            "near-copies and outliers were not looked for among {} rows; --neighbours (in Python neighbours=True) looks for them",
             rows.len()
         ));
     }

@@ -30,15 +30,16 @@ pub fn describe(account: &Account) -> String {
             percent(high)
         ));
         let correction = account.correction();
+        let file = if account.place.is_some() { "corrected.csv" } else { "a correction" };
         if let Some(precision) = correction.expected_precision {
             line(format!(
-                "corrected.csv changes {} labels; {} of the changes are expected to be right",
+                "{file} changes {} labels; {} of the changes are expected to be right",
                 correction.changed,
                 percent(precision)
             ));
         } else if let Some(why) = correction.unknown {
             line(format!(
-                "corrected.csv changes {} labels; how many of the changes are right is not known: {why}",
+                "{file} changes {} labels; how many of the changes are right is not known: {why}",
                 correction.changed
             ));
         }

@@ -1,5 +1,6 @@
 //! The data of a run: known before it is opened.
 
+use super::IN_MEMORY;
 use negscale::Taxonomy;
 use negscale::taxonomy::LearntSettings;
 use negscale_data::folders::Folders;
@@ -51,6 +52,12 @@ impl DataSettings {
         let tree = Some(PathBuf::from(tree)).filter(|tree| tree.is_file());
         let data = is_own.then(|| PathBuf::from(&self.data));
         own.into_iter().cloned().chain([data, noise, tree]).flatten().collect()
+    }
+
+    /// Whether the data were handed over and have no name that could be opened ([`Layers::in_memory`](super::Layers::in_memory)).
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.data == IN_MEMORY
     }
 
     /// Opens the data, without noise.

@@ -4,7 +4,7 @@ use super::data::DataSettings;
 use super::keys::{self, Key, join};
 use super::value::{Expected, describe};
 use super::written::{check, insert, parse};
-use super::{DEFAULT_DATA, Judge};
+use super::{DEFAULT_DATA, IN_MEMORY, Judge};
 use negscale_data::own::{Header, OwnOptions};
 use negscale_methods::{Error, Result, hosts};
 use negscale_records::nearest;
@@ -105,7 +105,7 @@ impl Layers {
 
     /// These layers, for a dataset that is in memory already.
     pub(crate) fn over_in_memory(self) -> Result<Self> {
-        self.with_text("data in memory", "data = \"in-memory\"\nnoise = \"none\"")
+        self.with_text("data in memory", &format!("data = \"{IN_MEMORY}\"\nnoise = \"none\""))
     }
 
     /// With the text of a recipe over the files before; `place` is what errors call it.

@@ -56,6 +56,8 @@ use std::path::PathBuf;
 pub const DEFAULT_RECIPE: &str = include_str!("../../recipes/default.toml");
 /// The default data, which is built into the program.
 pub const DEFAULT_DATA: &str = "fashion-mnist-subset";
+/// What data are called that are in memory.
+const IN_MEMORY: &str = "in-memory";
 /// Its default noise.
 pub const DEFAULT_NOISE: &str = "sym:0.5";
 /// The default host.

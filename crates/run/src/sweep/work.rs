@@ -12,6 +12,7 @@ use anyhow::Context;
 use negscale_atomic_file::OwnFolder;
 use negscale_report::Outcome;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -37,6 +38,8 @@ pub enum End {
 pub struct WorkOptions {
     /// The `negscale` program, of which every run is a process.
     pub program: PathBuf,
+    /// Words between the program and its verb, where another program runs it.
+    pub words: Vec<OsString>,
     /// Runs at once.
     pub jobs: usize,
     /// What to keep of a finished run.
@@ -110,6 +113,7 @@ fn attempt(run: &PlannedRun, options: &WorkOptions, threads: usize, stop: &Stop)
     write(&settings, recipe.to_toml().as_bytes())?;
     let file = File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?;
     let mut command = Command::new(&options.program);
+    command.args(&options.words);
     command.arg("train").arg(&settings).arg("--out").arg(place);
     command.args(["--quiet", "--stop-with-input"]);
     if options.keep == Keep::Results {
