@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "__version__",
     "provoke_panic",
-    "forked",
     "Terms",
     "Plugin",
     "Taxonomy",
@@ -34,7 +33,6 @@ __version__: str
 _Path = str | os.PathLike[str]
 
 def command(arguments: Sequence[_Path], program: _Path, starts_with: Sequence[_Path]) -> int: ...
-def forked() -> None: ...
 def provoke_panic(message: str) -> None: ...
 @final
 class Terms:

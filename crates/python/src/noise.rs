@@ -51,7 +51,7 @@ fn dataset(classes: Vec<String>, labels: Vec<u32>, items: Option<&Bound<'_, PyAn
             )));
         };
         let shape = Shape { width, height, channels };
-        if shape.len() == 0 {
+        if shape.is_empty() {
             return Err(input_error(format!(
                 "pictures need at least one pixel each; got {}",
                 describe(items)
