@@ -4,7 +4,7 @@ use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 
-/// mimalloc, which keeps large blocks from step to step (decision 009), counting while [`peak_bytes`] runs. Otherwise it costs one relaxed load per call.
+/// mimalloc, which keeps large blocks from step to step (decision 009), counting while `peak_bytes` runs. Otherwise it costs one relaxed load per call.
 pub struct Meter;
 
 static COUNTING: AtomicBool = AtomicBool::new(false);
