@@ -20,7 +20,7 @@
 //! use negscale_methods::host::ItemKind;
 //! use negscale_run::recipe::Layers;
 //!
-//! let layers = Layers::new().with_text("mine.toml", "epochs = 3\n[negscale]\nlambda = 0.5")?;
+//! let layers = Layers::new().with_text("mine.toml", "epochs = 3\nplugin = \"negscale\"\n[negscale]\nlambda = 0.5")?;
 //! let recipe = layers.with_sets(["seed=7"])?.resolve(ItemKind::Images, Some(28))?;
 //! assert_eq!((recipe.train.epochs, recipe.train.seed, recipe.train.net.as_str()), (3, 7, "cnn-small"));
 //! # Ok::<(), negscale_methods::Error>(())
