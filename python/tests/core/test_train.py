@@ -13,7 +13,10 @@ import pytest
 
 import negscale
 
-SETTINGS = {"epochs": 3, "batch": 32, "host": "cross-entropy", "hidden": [24], "baseline": "none", "label_column": "label", "truth_column": "truth"}
+SETTINGS = {
+    "epochs": 3, "batch": 32, "host": "cross-entropy", "plugin": "negscale", "hidden": [24], "baseline": "none",
+    "label_column": "label", "truth_column": "truth",
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +67,12 @@ def test_without_pandas_metrics_are_a_list(data, tmp_path, monkeypatch):
 
 
 def test_a_recipe_is_a_path_a_text_or_a_dict_and_settings_go_over_it(data, tmp_path):
-    text = f'data = "{data}"\nepochs = 9\nhost = "cross-entropy"\nhidden = [24]\nbatch = 32\nbaseline = "none"\n[negscale]\nlambda = 0.25\n'
+    text = f'data = "{data}"\nepochs = 9\nhost = "cross-entropy"\nplugin = "negscale"\nhidden = [24]\nbatch = 32\nbaseline = "none"\n[negscale]\nlambda = 0.25\n'
     (tmp_path / "recipe.toml").write_text(text)
-    tables = {"data": data, "epochs": 9, "host": "cross-entropy", "hidden": (24,), "batch": 32, "baseline": "none", "negscale": {"lam": 0.25}}
+    tables = {
+        "data": data, "epochs": 9, "host": "cross-entropy", "plugin": "negscale", "hidden": (24,), "batch": 32, "baseline": "none",
+        "negscale": {"lam": 0.25},
+    }
     more = {"epochs": np.int64(2), "label_column": "label", "truth_column": "truth", "negscale.mu": 0.5}
     runs = [negscale.train(recipe, out=tmp_path / str(at), **more) for at, recipe in enumerate((tmp_path / "recipe.toml", text, tables))]
     assert left(runs[0].folder) == left(runs[1].folder) == left(runs[2].folder)
