@@ -2,17 +2,19 @@
 //!
 //! Every run has a folder named by what it is: the hash of its resolved settings, its data and the program's version. What
 //! is done, begun, failed or missing is read from these folders and nowhere else, so a sweep can be stopped, resumed,
-//! extended, shared between recipes and run by several processes.
+//! extended, shared between recipes and run by several processes, on one machine or on many.
 
 mod run;
+mod slurm;
+mod status;
+mod worker;
 
 use crate::source::Place;
 use crate::train::Keep;
 use anyhow::Result;
-use negscale_run::sweep::{RunSelection, RunState, SweepPlan, TableOptions, WORDS, first_line, plan, tables};
-use serde_json::json;
-use std::collections::BTreeMap;
+use negscale_run::sweep::{LEASE, RunSelection, SweepPlan, TableOptions, plan, tables};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Run many trainings from recipes with a [matrix] table, and [arms] to compare: run them, show their progress, make tables.
 #[derive(clap::Subcommand)]
@@ -22,8 +24,19 @@ pub enum Sweep {
     /// Each run is a separate process. Run the same command again to resume after a stop; runs that are done are not repeated.
     /// In a sweep, no baseline is trained unless the recipe asks for one.
     Run(Box<RunArguments>),
-    /// Count the runs that are done, running, begun, failed and missing.
-    Status(StatusArguments),
+    /// Write the plan of a sweep to a file, for workers on other machines.
+    ///
+    /// Prints its path. The data is opened here, once; workers open only what they run.
+    Plan(PlanArguments),
+    /// Do runs of a plan until none is left: start as many of these as there are machines.
+    ///
+    /// Workers share a folder of runs, say in it which runs they have, and take over from workers that died. Any program that starts
+    /// processes can start them: ssh, GNU parallel, a scheduler.
+    Work(WorkArguments),
+    /// Count the runs that are done, running, begun, failed and missing, and show the workers on a cluster.
+    Status(status::Arguments),
+    /// Cancel the workers of a sweep on a cluster. Runs save and stop; submit again to resume.
+    Cancel(CancelArguments),
     /// Make tables over finished runs: mean, standard deviation and number of runs; the plug-in's gain on the same seeds, with its interval; with [arms], its difference to every control, with Holm's correction.
     Collect(CollectArguments),
 }
@@ -70,13 +83,11 @@ pub struct RunArguments {
     /// Parent folder of the runs' folders.
     #[arg(long, alias = "runs", value_name = "FOLDER", default_value = "runs")]
     out: PathBuf,
-    /// Number of runs at a time [default: the number of cores for features, 1 for images].
-    #[arg(long)]
-    jobs: Option<usize>,
-    /// What to keep of a finished run.
-    #[arg(long, value_enum, default_value_t = Keep::Results)]
-    keep: Keep,
-    /// List the runs and what each would do, without running anything.
+    #[command(flatten)]
+    worker: WorkerChoices,
+    #[command(flatten)]
+    on: slurm::Cluster,
+    /// List the runs and what each would do, without running anything; with --on, print the script that would be submitted.
     #[arg(long)]
     dry_run: bool,
     /// Print one JSON object per run.
@@ -84,17 +95,64 @@ pub struct RunArguments {
     json: bool,
 }
 
-/// Arguments of `status`.
+/// How runs are executed.
 #[derive(clap::Args)]
-pub struct StatusArguments {
+pub struct WorkerChoices {
+    /// Number of runs at a time, for each worker [default: the number of cores for features, 1 for images].
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// What to keep of a finished run.
+    #[arg(long, value_enum, default_value_t = Keep::Results)]
+    keep: Keep,
+    /// How long a process that says nothing keeps its run, until others take it over.
+    #[arg(long, value_name = "SECONDS", default_value_t = LEASE.as_secs(), value_parser = clap::value_parser!(u64).range(2..))]
+    lease: u64,
+}
+
+impl WorkerChoices {
+    fn lease(&self) -> Duration {
+        Duration::from_secs(self.lease)
+    }
+}
+
+/// Arguments of `plan`.
+#[derive(clap::Args)]
+pub struct PlanArguments {
     #[command(flatten)]
     which: Which,
-    /// Parent folder of the runs' folders.
-    #[arg(long, value_name = "FOLDER", default_value = "runs")]
-    runs: PathBuf,
+    /// Parent folder of the runs' folders; every worker must see it by this path.
+    #[arg(long, alias = "runs", value_name = "FOLDER", default_value = "runs")]
+    out: PathBuf,
+}
+
+/// Arguments of `work`.
+#[derive(clap::Args)]
+pub struct WorkArguments {
+    /// The plan: a file written by `negscale sweep plan`.
+    #[arg(value_name = "PLAN")]
+    plan: PathBuf,
+    #[command(flatten)]
+    worker: WorkerChoices,
+    /// End when other workers have all that is left, instead of waiting for them.
+    #[arg(long)]
+    no_wait: bool,
+    /// Under Slurm: requeue this job when its time ends and runs are left, at most this often.
+    #[arg(long, value_name = "TIMES", default_value_t = 0)]
+    requeue: u32,
     /// Print one JSON object per run.
     #[arg(long)]
     json: bool,
+}
+
+/// Arguments of `cancel`.
+#[derive(clap::Args)]
+pub struct CancelArguments {
+    /// The recipe, or the plan.
+    #[arg(value_name = "RECIPE")]
+    recipe: PathBuf,
+    /// Parent folder of the runs' folders.
+    #[arg(long, value_name = "FOLDER", default_value = "runs")]
+    runs: PathBuf,
 }
 
 /// Arguments of `collect`.
@@ -123,40 +181,12 @@ pub struct CollectArguments {
 pub fn run(what: Sweep) -> Result<()> {
     match what {
         Sweep::Run(arguments) => run::run(*arguments),
-        Sweep::Status(arguments) => status(arguments),
+        Sweep::Plan(arguments) => worker::plan(arguments),
+        Sweep::Work(arguments) => worker::work(arguments),
+        Sweep::Status(arguments) => status::run(arguments),
+        Sweep::Cancel(arguments) => slurm::cancel(&arguments.recipe, &arguments.runs),
         Sweep::Collect(arguments) => collect(arguments),
     }
-}
-
-fn status(arguments: StatusArguments) -> Result<()> {
-    let plan = arguments.which.plan(&arguments.runs)?;
-    let runs = plan.distinct();
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut failed = Vec::new();
-    for run in runs.iter().copied() {
-        let state = RunState::of(run);
-        *counts.entry(state.word()).or_default() += 1;
-        let reason = if let RunState::Failed(reason) = &state { Some(reason.clone()) } else { None };
-        if arguments.json {
-            say!("{}", json!({"name": run.name, "run": run.place, "state": state.word(), "reason": reason}));
-        }
-        failed.extend(reason.map(|reason| (run, reason)));
-    }
-    if arguments.json {
-        for run in &plan.waiting {
-            say!("{}", json!({"name": run.name, "state": WAITING, "development_runs_left": run.left}));
-        }
-        return Ok(());
-    }
-    let counts = WORDS.iter().filter_map(|word| Some(format!("{} {word}", counts.get(word)?)));
-    say!("{} runs: {}", runs.len(), counts.collect::<Vec<_>>().join(", "));
-    if !plan.waiting.is_empty() {
-        say!("{} more wait for the choice of their settings", plan.waiting.len());
-    }
-    for (run, reason) in failed {
-        say!("failed: {} in {}\n  {}", run.name, run.place.display(), first_line(&reason));
-    }
-    Ok(())
 }
 
 fn collect(arguments: CollectArguments) -> Result<()> {

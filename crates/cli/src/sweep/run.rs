@@ -1,8 +1,8 @@
 //! `negscale sweep run`: runs what is not done, and shows progress.
 
-use super::{RunArguments, WAITING};
-use crate::program::{Program, program};
-use crate::train::{Keep, Signals};
+use super::{RunArguments, WAITING, slurm};
+use crate::program::program;
+use crate::train::Signals;
 use anyhow::{Result, bail};
 use negscale_run::clock;
 use negscale_run::sweep::{
@@ -10,26 +10,37 @@ use negscale_run::sweep::{
 };
 use serde_json::json;
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Runs what is not done.
+/// Runs what is not done, here or on a cluster.
 pub fn run(arguments: RunArguments) -> Result<()> {
-    let RunArguments { which, out, jobs, keep, dry_run, json } = arguments;
-    if jobs == Some(0) {
+    let RunArguments { which, out, worker, on, dry_run, json } = arguments;
+    if worker.jobs == Some(0) {
         bail!("--jobs 0: nothing would run; use at least 1");
     }
     let selection = which.selection();
     let first = plan(&selection, &out)?;
     first.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    if on.on.is_some() {
+        return slurm::submit(first, selection, &out, &worker, &on, dry_run);
+    }
+    on.check_local()?;
     if dry_run {
         return list(&first, json);
     }
     let signals = Signals::listen()?;
     let program = program()?;
+    let keep = worker.keep.into();
+    // A count of jobs that does not fit is chosen for each part.
+    let options = WorkOptions {
+        lease: worker.lease(),
+        ..WorkOptions::new(program.path, program.words, worker.jobs.unwrap_or(0), keep)
+    };
     let mut now = first;
     loop {
-        perform(&now, &program, jobs, keep, json, &signals)?;
+        perform(&now.distinct(), &out, &options, json, &signals)?;
         if now.waiting.is_empty() {
             break;
         }
@@ -73,20 +84,18 @@ fn list(plan: &SweepPlan, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// Runs what is not done of a plan.
-fn perform(
-    plan: &SweepPlan,
-    program: &Program,
-    jobs: Option<usize>,
-    keep: Keep,
+/// Runs what is not done of these runs below a folder; without a count of jobs, as many as fit.
+pub(super) fn perform(
+    runs: &[&PlannedRun],
+    below: &Path,
+    options: &WorkOptions,
     json: bool,
     signals: &Signals,
 ) -> Result<()> {
-    let runs = plan.distinct();
-    let states: Vec<RunState> = runs.iter().map(|run| RunState::of(run)).collect();
-    let todo = runs.iter().zip(&states).filter(|(_, state)| !matches!(state, RunState::Done(_)));
-    let todo: Vec<&PlannedRun> = todo.map(|(run, _)| *run).collect();
-    let jobs = jobs.unwrap_or_else(|| default_jobs(&todo)).min(todo.len().max(1));
+    let todo: Vec<&PlannedRun> =
+        runs.iter().copied().filter(|run| !matches!(RunState::of(run), RunState::Done(_))).collect();
+    let asked = if options.jobs == 0 { default_jobs(&todo, options.cores) } else { options.jobs };
+    let jobs = asked.min(todo.len().max(1));
     let screen = Screen {
         json,
         total: runs.len(),
@@ -101,9 +110,8 @@ fn perform(
         }),
     };
     screen.open();
-    let options =
-        WorkOptions { program: program.path.clone(), words: program.words.clone(), jobs, keep: keep.into() };
-    work(&todo, &options, signals.stop(), |run, end, took| screen.close(run, end, took))?;
+    let options = WorkOptions { jobs, ..options.clone() };
+    work(&todo, below, &options, signals.stop(), |run, end, took| screen.close(run, end, took))?;
     screen.end()
 }
 
@@ -141,15 +149,17 @@ impl Screen {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.over += 1;
         let (word, rest) = match end {
-            End::Done => {
+            End::Done | End::DoneElsewhere => {
                 progress.done += 1;
-                ("done", String::new())
+                let by = if *end == End::Done { "" } else { " by another process" };
+                ("done", by.into())
             }
             End::Failed(reason) => {
                 progress.failed.push((run.name.clone(), reason.clone()));
                 ("failed", format!(": {}", first_line(reason)))
             }
             End::Left => ("left", String::new()),
+            End::Held(who) => ("left", format!(" to {who}")),
         };
         let figures = match RunState::of(run) {
             RunState::Done(outcome) => outcome.figures,
@@ -160,7 +170,7 @@ impl Screen {
             writeln!(
                 std::io::stdout(),
                 "{}",
-                json!({"name": run.name, "run": run.place, "state": word, "reason": reason, "seconds": took.as_secs_f64(),
+                json!({"name": run.name, "run": run.place, "state": word, "elsewhere": *end == End::DoneElsewhere, "reason": reason, "seconds": took.as_secs_f64(),
                        "figures": figures})
             )?;
             return Ok(());

@@ -321,8 +321,7 @@ fn lines(plan: &SweepPlan, states: &[RunState]) -> Result<Table> {
     let exact =
         |value: Option<f64>| value.map_or(Cell::Empty, |value| Cell::Number(value, NumberFormat::plain(6)));
     for ((run, state), outcome) in plan.runs.iter().zip(states).zip(outcomes) {
-        let name = run.place.file_name().unwrap_or_default().to_string_lossy();
-        let mut row = vec![Cell::text(name), Cell::text(state.word())];
+        let mut row = vec![Cell::text(run.folder_name()), Cell::text(state.word())];
         row.extend(of_arms.iter().map(|_| Cell::text(if run.is_development { "yes" } else { "no" })));
         row.extend(keys.iter().map(|key| run.setting(key).map_or(Cell::Empty, Cell::Text)));
         row.push(exact(outcome.and_then(|outcome| outcome.noise_achieved)));

@@ -6,14 +6,18 @@
 
 mod collect;
 mod controls;
+mod lease;
 mod pairs;
 mod plan;
+mod saved;
 mod search;
 mod state;
 mod work;
 
 pub use collect::{TableOptions, tables};
+pub use lease::{Claim, Holder, LEASE, Leases, Release};
 pub use plan::{PlannedRun, RunSelection, SweepPlan, WaitingRun, plan};
+pub use saved::SavedPlan;
 pub use search::{Choice, record};
 pub use state::{RunState, WORDS, first_line};
-pub use work::{End, WorkOptions, default_jobs, work};
+pub use work::{End, Others, WorkOptions, cores, default_jobs, work};

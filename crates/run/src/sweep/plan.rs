@@ -6,6 +6,7 @@ use crate::recipe::{self, Arms, DataSettings, Layers, MatrixCell, Recipe, Study,
 use crate::{Result, folder};
 use anyhow::Context;
 use negscale_data::{Items, NoiseSpec, Splits, noise};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +17,7 @@ use toml::{Table, Value};
 const BENEATH: &str = "baseline = \"none\"";
 
 /// Which runs of which recipes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunSelection {
     /// Recipes: TOML files of settings with a table `[matrix]`.
     pub recipes: Vec<PathBuf>,
@@ -47,6 +48,12 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
+    /// The name of its folder.
+    #[must_use]
+    pub fn folder_name(&self) -> String {
+        self.place.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// A setting as text, or its arm; none where the run has no such setting.
     pub fn setting(&self, path: &str) -> Option<String> {
         if path == ARM {
