@@ -2,7 +2,9 @@
 //!
 //! Features are judged by cross-fitting, pictures by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
+use crate::audit_cluster;
 use crate::audit_parts::{self, Part};
+use crate::cluster::Cluster;
 use crate::settings::{Choices, as_text};
 use crate::source::open_to_learn;
 use crate::train::screen::{OutputMode, Screen};
@@ -52,6 +54,8 @@ pub struct Arguments {
     /// Audit rows of numbers (.npy or .parquet) in parts that take no more memory than this, such as 1GiB; needs --out.
     #[arg(long, value_name = "BYTES", value_parser = audit_parts::bytes, conflicts_with_all = ["demo", "label_columns"])]
     memory: Option<u64>,
+    #[command(flatten)]
+    cluster: Cluster,
     /// Print nothing but errors.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
@@ -69,6 +73,7 @@ const EXAMPLES: &str = "Examples:
   negscale audit table.csv --label-columns ann,bob,cy    labels by several annotators
   negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
   negscale audit big.npy --labels labels.npy --memory 1GiB --out A      rows that do not fit into memory
+  negscale audit big.npy --labels labels.npy --on slurm --workers 8 --out A   the same on a cluster
   negscale audit --demo                                  built-in data with synthetic noise";
 
 /// More wrong labels than allowed.
@@ -83,8 +88,20 @@ fn share(text: &str) -> Result<f64, String> {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { mut choices, demo, out, fresh, check, pred_probs, neighbours, memory, quiet, json, part } =
-        arguments;
+    let Arguments {
+        mut choices,
+        demo,
+        out,
+        fresh,
+        check,
+        pred_probs,
+        neighbours,
+        memory,
+        cluster,
+        quiet,
+        json,
+        part,
+    } = arguments;
     if let Some(part) = part {
         return audit_parts::run(part);
     }
@@ -98,6 +115,16 @@ pub fn run(arguments: Arguments) -> Result<()> {
         let what = what.into_os_string().into_string();
         choices.data = Some(what.ok().context("the path of the data is not UTF-8; rename it")?);
     }
+    if cluster.on.is_some() {
+        if check.is_some() || pred_probs.is_some() || neighbours || demo {
+            bail!(
+                "--on audits rows in parts: --check, --pred-probs, --neighbours and --demo mean nothing to it; leave them out"
+            );
+        }
+        audit_parts::check_rows_only("--on", &choices)?;
+        return audit_cluster::submit(&choices, memory, out.as_deref(), fresh, &cluster);
+    }
+    cluster.check_local()?;
     if let Some(memory) = memory {
         let mode = OutputMode::new(quiet, json);
         return audit_parts::whole(&choices, memory, out.as_deref(), fresh, check, mode);

@@ -230,6 +230,19 @@ fn score(arguments: &Score) -> Result<()> {
     Ok(())
 }
 
+/// Refuses what belongs to training a network; `flag` is what asked for an audit in parts.
+pub fn check_rows_only(flag: &str, choices: &Choices) -> Result<()> {
+    let Choices { recipe, set, noise, host, plugin, net, epochs, device, .. } = choices;
+    let texts = [noise, host, plugin, net, device];
+    if recipe.is_some() || !set.is_empty() || texts.iter().any(|text| text.is_some()) || epochs.is_some() {
+        bail!(
+            "{flag} audits rows of numbers without training a network: recipes, --set, --noise, --host, --plugin, --net, --epochs and \
+             --device mean nothing to it; leave them out"
+        );
+    }
+    Ok(())
+}
+
 /// All parts one after another.
 pub fn whole(
     choices: &Choices,
@@ -239,14 +252,8 @@ pub fn whole(
     check: Option<f64>,
     mode: OutputMode,
 ) -> Result<()> {
-    let Choices { recipe, set, data, noise, host, plugin, net, epochs, device, own, .. } = choices;
-    let texts = [noise, host, plugin, net, device];
-    if recipe.is_some() || !set.is_empty() || texts.iter().any(|text| text.is_some()) || epochs.is_some() {
-        bail!(
-            "--memory audits rows of numbers without training a network: recipes, --set, --noise, --host, --plugin, --net, --epochs and \
-             --device mean nothing to it; leave them out"
-        );
-    }
+    check_rows_only("--memory", choices)?;
+    let Choices { data, own, .. } = choices;
     let data =
         data.as_deref().context("--memory needs data: an .npy or .parquet file, or a folder of them")?;
     let out = out.context("--memory needs a folder for models, scores and results: name it with --out")?;

@@ -13,8 +13,10 @@ macro_rules! say_part {
 
 mod analyse;
 mod audit;
+mod audit_cluster;
 mod audit_parts;
 mod bench;
+mod cluster;
 mod config;
 mod data;
 mod eval;

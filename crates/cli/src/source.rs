@@ -6,6 +6,7 @@ use negscale_data::inspect::{Shared, shared};
 use negscale_data::own::{self, Header, OwnOptions};
 use negscale_data::{Dataset, Items, NoiseContext, Splits, known, open};
 use negscale_run::recipe::DataSettings;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Where data is looked for.
@@ -102,6 +103,41 @@ impl Own {
             skip_unreadable: self.skip_unreadable,
             ..OwnOptions::default()
         }
+    }
+
+    /// The same as words of a command line.
+    pub fn words(&self) -> Vec<OsString> {
+        let Self { labels, header, label_column, truth_column, label_columns, source_column, array, .. } =
+            self;
+        let Self { feature_columns, ignore_columns, id_column, test, test_labels, class_names, .. } = self;
+        let header = header.map(Header::word);
+        let files =
+            [("labels", labels), ("test", test), ("test-labels", test_labels), ("class-names", class_names)];
+        let files = files.into_iter().filter_map(|(name, file)| Some((name, file.clone()?.into_os_string())));
+        let one = [
+            ("header", header),
+            ("label-column", label_column.as_deref()),
+            ("truth-column", truth_column.as_deref()),
+            ("source-column", source_column.as_deref()),
+            ("array", array.as_deref()),
+            ("id-column", id_column.as_deref()),
+        ];
+        let one = one.into_iter().filter_map(|(name, text)| Some((name, text?.into())));
+        let many = [
+            ("label-columns", label_columns),
+            ("feature-columns", feature_columns),
+            ("ignore-columns", ignore_columns),
+        ];
+        let many = many.into_iter().filter(|(_, list)| !list.is_empty());
+        let many = many.map(|(name, list)| (name, list.join(",").into()));
+        let mut words = Vec::new();
+        for (name, value) in files.chain(one).chain(many) {
+            words.extend([format!("--{name}").into(), value]);
+        }
+        if self.skip_unreadable {
+            words.push("--skip-unreadable".into());
+        }
+        words
     }
 }
 

@@ -195,6 +195,13 @@ fn what_is_missing_changed_or_out_of_place_is_said() {
     let words = ["audit", text(&made.data), "--memory", "1GiB", "--out", text(&out), "--epochs", "3"];
     assert!(fails(&words).contains("--epochs"));
     assert!(fails(&["audit", text(&made.data), "--memory", "lots"]).contains("512MiB"));
+    let on = ["audit", text(&made.data), "--on", "slurm"];
+    assert!(fails(&on).contains("--out"));
+    let elsewhere = made.here.join("elsewhere");
+    assert!(fails(&[&on[..], &["--out", text(&elsewhere), "--check", "0.1"]].concat()).contains("--check"));
+    assert!(fails(&[&on[..], &["--out", text(&elsewhere), "--epochs", "3"]].concat()).contains("--epochs"));
+    assert!(!elsewhere.exists(), "nothing is made for an error");
+    assert!(fails(&["audit", text(&made.data), "--", "--partition=gpu"]).contains("--on slurm"));
     // The rows move, which is fine, and then change, which is not.
     let moved = made.here.join("moved.npy");
     std::fs::rename(&made.data, &moved).unwrap();

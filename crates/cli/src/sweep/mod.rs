@@ -9,6 +9,7 @@ mod slurm;
 mod status;
 mod worker;
 
+use crate::cluster::Cluster;
 use crate::source::Place;
 use crate::train::Keep;
 use anyhow::Result;
@@ -86,7 +87,10 @@ pub struct RunArguments {
     #[command(flatten)]
     worker: WorkerChoices,
     #[command(flatten)]
-    on: slurm::Cluster,
+    on: Cluster,
+    /// With --on: how often a worker whose time ends may be queued again while runs are left; it saves two minutes before.
+    #[arg(long, value_name = "TIMES", requires = "on", default_value_t = 100)]
+    requeue: u32,
     /// List the runs and what each would do, without running anything; with --on, print the script that would be submitted.
     #[arg(long)]
     dry_run: bool,

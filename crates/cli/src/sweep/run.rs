@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Runs what is not done, here or on a cluster.
 pub fn run(arguments: RunArguments) -> Result<()> {
-    let RunArguments { which, out, worker, on, dry_run, json } = arguments;
+    let RunArguments { which, out, worker, on, requeue, dry_run, json } = arguments;
     if worker.jobs == Some(0) {
         bail!("--jobs 0: nothing would run; use at least 1");
     }
@@ -24,7 +24,7 @@ pub fn run(arguments: RunArguments) -> Result<()> {
     let first = plan(&selection, &out)?;
     first.notes.iter().for_each(|note| eprintln!("note: {note}"));
     if on.on.is_some() {
-        return slurm::submit(first, selection, &out, &worker, &on, dry_run);
+        return slurm::submit(first, selection, &out, &worker, (&on, requeue), dry_run);
     }
     on.check_local()?;
     if dry_run {

@@ -4,7 +4,7 @@
 //! the runs; nothing is asked of Slurm's memory but which workers it knows.
 
 use super::WorkerChoices;
-use crate::program::program;
+use crate::cluster::{self, Cluster, call};
 use anyhow::{Context, Result, bail};
 use negscale_atomic_file::{OwnFolder, write_bytes};
 use negscale_run::clock;
@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
-use std::process::{Command, Output};
 
 /// In the folder of the sweep: the script, what was submitted, and the folder of the workers' logs.
 const SCRIPT: &str = "workers.sh";
@@ -25,43 +23,6 @@ const JOBS: &str = "jobs.jsonl";
 const LOGS: &str = "logs";
 /// Seconds before the end of its time at which a worker is told to save.
 const WARNING: u32 = 120;
-
-/// What distributes work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum System {
-    /// Slurm.
-    Slurm,
-}
-
-/// Options for a cluster.
-#[derive(clap::Args)]
-pub struct Cluster {
-    /// Let workers on a cluster do the runs, and return at once.
-    #[arg(long, value_name = "SYSTEM")]
-    pub on: Option<System>,
-    /// With --on: number of workers.
-    #[arg(long, value_name = "N", requires = "on", value_parser = clap::value_parser!(u32).range(1..))]
-    workers: Option<u32>,
-    /// With --on: time limit of a worker, such as 4h, 90m or 1-12:00:00; it saves two minutes before.
-    #[arg(long, value_name = "TIME", requires = "on")]
-    time: Option<String>,
-    /// With --on: how often a worker whose time ends may be queued again while runs are left.
-    #[arg(long, value_name = "TIMES", requires = "on", default_value_t = 100)]
-    requeue: u32,
-    /// With --on, after `--`: words for sbatch, such as --partition=gpu --gres=gpu:1.
-    #[arg(last = true, value_name = "WORDS")]
-    words: Vec<String>,
-}
-
-impl Cluster {
-    /// Refuses words for a cluster where there is none.
-    pub fn check_local(&self) -> Result<()> {
-        match self.words.first() {
-            Some(word) => bail!("`{word}` after `--` is for a cluster; say which with --on slurm"),
-            None => Ok(()),
-        }
-    }
-}
 
 /// A job array that was submitted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,7 +39,7 @@ pub fn submit(
     selection: RunSelection,
     below: &Path,
     worker: &WorkerChoices,
-    cluster: &Cluster,
+    (cluster, requeue): (&Cluster, u32),
     dry_run: bool,
 ) -> Result<()> {
     let is_done = |run: &&PlannedRun| matches!(RunState::of(run), RunState::Done(_));
@@ -87,7 +48,7 @@ pub fn submit(
     let folder = std::path::absolute(SavedPlan::folder_of(&selection.recipes[0], below))?;
     let workers = cluster.workers.unwrap_or(1).min(todo.max(1) as u32);
     if dry_run {
-        say_part!("{}", script(&SavedPlan::path_in(&folder), workers, worker, cluster)?);
+        say_part!("{}", script(&SavedPlan::path_in(&folder), workers, requeue, worker, cluster)?);
         return Ok(());
     }
     if todo == 0 {
@@ -97,11 +58,10 @@ pub fn submit(
     let saved = SavedPlan::of(&planned, selection, below)?;
     let own = OwnFolder::share(&folder)?;
     let path = own.file(SCRIPT)?;
-    write_bytes(&path, script(saved.path(), workers, worker, cluster)?.as_bytes())
+    write_bytes(&path, script(saved.path(), workers, requeue, worker, cluster)?.as_bytes())
         .with_context(|| format!("cannot write {}", path.display()))?;
     fs::create_dir_all(folder.join(LOGS)).context("cannot create the folder of the logs")?;
-    let said = call("sbatch", [OsStr::new("--parsable"), path.as_os_str()])?;
-    let job = said.trim().split(';').next().unwrap_or_default().to_owned();
+    let job = cluster::submit(&path, &[])?;
     let jobs = own.file(JOBS)?;
     let mut all = submitted(&folder);
     all.push(Submitted { job: job.clone(), workers, at: clock::now() });
@@ -121,78 +81,29 @@ pub fn submit(
 }
 
 /// The job script.
-fn script(plan: &Path, workers: u32, worker: &WorkerChoices, cluster: &Cluster) -> Result<String> {
+fn script(
+    plan: &Path,
+    workers: u32,
+    requeue: u32,
+    worker: &WorkerChoices,
+    cluster: &Cluster,
+) -> Result<String> {
     let folder = plan.parent().unwrap_or(Path::new("."));
     let name = folder.file_name().unwrap_or_default().to_string_lossy().replace("sweep-", "negscale-");
-    let mut words = vec![
-        format!("--job-name={name}"),
-        format!("--array=0-{}", workers - 1),
-        format!("--chdir={}", env::current_dir()?.display()),
-        format!("--output={}", folder.join(LOGS).join("%A_%a.log").display()),
-        "--open-mode=append".into(),
-        "--requeue".into(),
-        // To this process alone; its runs are told by it.
-        format!("--signal=B:TERM@{WARNING}"),
-    ];
-    if let Some(time) = &cluster.time {
-        words.push(format!("--time={}", minutes(time)?));
-    }
-    words.extend(cluster.words.iter().cloned());
-    let mut text = String::from("#!/bin/bash\n");
-    for word in words {
-        text += &format!("#SBATCH {}\n", quote(&word));
-    }
-    let program = program()?;
-    let mut command = vec![program.path.into_os_string()];
-    command.extend(program.words);
-    command.extend(["sweep", "work"].map(Into::into));
-    command.push(plan.as_os_str().to_owned());
-    command.extend(["--no-wait".into(), "--requeue".into(), cluster.requeue.to_string().into()]);
-    command.extend(["--lease".into(), worker.lease.to_string().into()]);
+    // To this process alone; its runs are told by it.
+    let more = vec![format!("--array=0-{}", workers - 1), format!("--signal=B:TERM@{WARNING}")];
+    let mut words: Vec<OsString> = ["sweep", "work"].map(Into::into).into();
+    words.push(plan.into());
+    words.extend(["--no-wait".into(), "--requeue".into(), requeue.to_string().into()]);
+    words.extend(["--lease".into(), worker.lease.to_string().into()]);
     if let Some(jobs) = worker.jobs {
-        command.extend(["--jobs".into(), jobs.to_string().into()]);
+        words.extend(["--jobs".into(), jobs.to_string().into()]);
     }
     if worker.keep == crate::train::Keep::All {
-        command.extend(["--keep".into(), "all".into()]);
+        words.extend(["--keep".into(), "all".into()]);
     }
-    let command: Vec<String> = command.iter().map(|word| quote(&word.to_string_lossy())).collect();
-    Ok(format!("{text}exec {}\n", command.join(" ")))
-}
-
-/// A word as a shell reads it.
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
-/// A time limit as Slurm reads it.
-fn minutes(time: &str) -> Result<String> {
-    let wrong = || {
-        format!(
-            "--time {time}: write a number with m, h or d, such as 4h, or a time as Slurm writes it, such as 1-12:00:00"
-        )
-    };
-    let is_slurm = !time.is_empty() && time.chars().all(|c| c.is_ascii_digit() || c == ':' || c == '-');
-    if is_slurm {
-        return Ok(time.to_owned());
-    }
-    let unit = time.chars().last().with_context(wrong)?;
-    let factor = match unit {
-        'm' => 1.0,
-        'h' => 60.0,
-        'd' => 1440.0,
-        _ => bail!(wrong()),
-    };
-    let number: f64 = time[..time.len() - 1].trim().parse().with_context(wrong)?;
-    let minutes = (number * factor).ceil();
-    if !(1.0..1e9).contains(&minutes) {
-        bail!(wrong());
-    }
-    Ok(format!("{minutes}"))
+    let log = folder.join(LOGS).join("%A_%a.log");
+    cluster.script(cluster::Job { name: &name, log: &log, more, words, end: String::new() })
 }
 
 /// Cancels the workers of a sweep.
@@ -334,19 +245,6 @@ fn submitted(folder: &Path) -> Vec<Submitted> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Runs a program of Slurm and gives what it printed.
-fn call<T: AsRef<OsStr>>(program: &str, words: impl IntoIterator<Item = T>) -> Result<String> {
-    let output = Command::new(program).args(words).output();
-    let Output { status, stdout, stderr } = output.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow::anyhow!("`{program}` is not there: run this where Slurm's commands are, or use `negscale sweep plan` and start workers by other means"),
-        _ => anyhow::Error::from(error).context(format!("cannot start `{program}`")),
-    })?;
-    if !status.success() {
-        bail!("`{program}` ended with {status}: {}", String::from_utf8_lossy(&stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&stdout).into_owned())
-}
-
 /// The job that this process is.
 pub struct Job {
     id: String,
@@ -410,28 +308,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_those_of_slurm() {
-        let read = |time: &str| minutes(time).unwrap_or_else(|error| format!("{error:#}"));
-        assert_eq!(
-            ["4h", "90m", "1.5h", "2d", "1-12:00:00", "45"].map(read),
-            ["240", "90", "90", "2880", "1-12:00:00", "45"]
-        );
-        for wrong in ["", "h", "4x", "-3h", "0m", "nanh"] {
-            assert!(
-                minutes(wrong).is_err_and(|error| format!("{error:#}").contains("such as 4h")),
-                "{wrong}"
-            );
-        }
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quote("--output=/a/b/%A_%a.log"), "--output=/a/b/%A_%a.log");
-        assert_eq!(quote("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(quote(""), "''");
-    }
 
     #[test]
     fn tasks_that_wait_are_counted() {
