@@ -23,6 +23,7 @@ use std::path::PathBuf;
 /// to resume after a stop. Exit codes: 0 success, 1 more wrong labels than --check allows, 2 error.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true, args_conflicts_with_subcommands = true, after_help = EXAMPLES, mut_arg("recipe", |data| data
+    .index(1)
     .value_name("DATA")
     .help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")
     .long_help("Data to audit: a known dataset or a path; or a recipe (a TOML file of settings)")))]

@@ -28,7 +28,7 @@ pub struct Cluster {
     #[arg(long, value_name = "TIME", requires = "on")]
     time: Option<String>,
     /// With --on, after `--`: words for sbatch, such as --partition=gpu --gres=gpu:1.
-    #[arg(last = true, value_name = "WORDS")]
+    #[arg(last = true, index = 2, value_name = "WORDS")]
     words: Vec<String>,
 }
 
