@@ -2,6 +2,8 @@
 
 ===========================  ===========================================================================
 ``negscale.audit``           which labels are wrong, what they should be, and how many there are
+``negscale.FrozenAudit``     models of an audit as a file, for rows that are elsewhere
+``negscale.ray``             audits on many machines
 ``find_label_issues`` ...    the calls that users of cleanlab know
 ``negscale.Taxonomy``        class trees: which classes are related, which are not
 ``negscale.noise``           wrong labels made to order
@@ -26,6 +28,7 @@ from negscale._cleanlab import (
     order_label_issues,
 )
 from negscale._errors import FileError, InputError, NegScaleError
+from negscale._frozen import FrozenAudit
 from negscale._negscale import Model, Taxonomy, __version__
 from negscale._noise import NoisyLabels, noise
 from negscale._similarity import Similarity, similarity
@@ -34,6 +37,7 @@ from negscale._train import Run, train
 __all__ = [
     "Audit",
     "FileError",
+    "FrozenAudit",
     "InputError",
     "Model",
     "NegScaleError",

@@ -60,7 +60,7 @@ class Audit:
     summary: str
     #: What should be known first.
     notes: list[str]
-    #: P(given class | true class), a row for every true class; None if labels cannot be judged, or not known (folders of more than 100 classes).
+    #: P(given class | true class), a row for every true class; None if labels cannot be judged, or not known (folders of more than 100 classes, or of a merge).
     transition: NDArray[Any] | None
     #: The folder with the files of the audit, if there is one.
     folder: Path | None
@@ -88,7 +88,7 @@ class Audit:
 
     @classmethod
     def open(cls, folder: str | PathLike[str]) -> Audit:
-        """The audit in a folder that `negscale audit` (or `negscale.audit` with `out=`) has written.
+        """The audit in a folder that `negscale audit` (or `negscale.audit` with `out=`) has written, also one in parts (`negscale audit merge`).
 
         >>> import tempfile, numpy as np, negscale
         >>> folder = tempfile.mkdtemp()
@@ -119,13 +119,13 @@ class Audit:
     @property
     def rate(self) -> float | None:
         """The estimated share of wrong labels; None if the labels cannot be judged."""
-        return (self.results.get("noise") or {}).get("rate")
+        return None if self.cannot_judge else (self.results.get("noise") or {}).get("rate")
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The interval of the estimate; None if the labels cannot be judged."""
         ends = (self.results.get("noise") or {}).get("interval_95")
-        return (ends[0], ends[1]) if ends else None
+        return (ends[0], ends[1]) if ends and not self.cannot_judge else None
 
     @property
     def cannot_judge(self) -> str | None:
@@ -169,7 +169,7 @@ class Audit:
         given, suggested = (self.classes[self._columns[name][worst]] for name in ("given", "suggested"))
         rows = "".join(
             f"<tr><th>{escape(str(self._name(row)))}</th><td>{escape(str(own))}</td><td>{escape(str(other))}</td>"
-            f"<td>{self.scores[row]:.3f}</td><td style='text-align:left'>{escape('; '.join(self._reasons[row][:2]))}</td></tr>"
+            f"<td>{self.scores[row]:.3f}</td><td style='text-align:left'>{escape('; '.join(self._reasons.get(row, [])[:2]))}</td></tr>"
             for row, own, other in zip(worst.tolist(), given, suggested, strict=True)
         )
         more = f"<p>and {len(flagged) - _SHOWN:,} more</p>" if len(flagged) > _SHOWN else ""
@@ -185,8 +185,9 @@ class Audit:
         """Columns, and their order; -1 is none in distances and sets."""
         order = self.order if ranked else None
         if columns == "cleanlab":
-            predicted = self._columns["predicted"]
-            likeliest = np.where(predicted == _NONE, self._columns["suggested"], predicted)
+            suggested = self._columns["suggested"]
+            predicted = self._columns.get("predicted", suggested)
+            likeliest = np.where(predicted == _NONE, suggested, predicted)
             return {
                 "is_label_issue": self.flags,
                 "label_quality": 1 - self.scores,
@@ -258,6 +259,8 @@ def _plain_objects(column: NDArray[Any]) -> Any:
 def _read(cls: type[Audit], folder: Path) -> Audit:
     try:
         results = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+        if results.get("method") == "parts":
+            return _read_merged(cls, folder, results)
         with open(folder / "audit.csv", encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         summary = (folder / "summary.txt").read_text(encoding="utf-8")
@@ -267,7 +270,7 @@ def _read(cls: type[Audit], folder: Path) -> Audit:
         raise FileError(f"cannot read the audit in {folder}: {error}") from error
     classes = results["noise"]["classes"] if (results.get("noise") or {}).get("classes") else None
     names = [entry["class"] for entry in classes] if classes else sorted({_unguarded(row["given"]) for row in rows})
-    places = {name: place for place, name in enumerate(names)} | {"'" + name: place for place, name in enumerate(names)}
+    places = _places(names)
     order = np.array([int(row["index"]) for row in rows], dtype=np.int64)
 
     def column(name: str, read: Callable[[str], Any], kind: Any) -> NDArray[Any]:
@@ -319,6 +322,57 @@ def _read(cls: type[Audit], folder: Path) -> Audit:
         ids=paths if any(paths) else None,
         folder=folder,
     )
+
+
+def _read_merged(cls: type[Audit], folder: Path, results: dict[str, Any]) -> Audit:
+    """What `negscale audit merge` has written: rows in their order, which may be many, so they are read one by one; without reasons and neighbours."""
+    names = [entry["class"] for entry in results["noise"]["classes"]]
+    places = _places(names)
+    kinds = {"given": np.int64, "suggested": np.int64, "flag": np.bool_, "corrected": np.bool_}
+    count = results["samples"]
+    columns = {name: np.zeros(count, kinds.get(name, np.float32)) for name in ("given", "suggested", "score", "clean_probability", "suggested_probability", *kinds)}
+    paths: list[str] = []
+    with open(folder / "audit.csv", encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        next(rows)
+        for row, (_, path, given, suggested, score, clean, probability, _, flag) in enumerate(rows):
+            columns["given"][row], columns["suggested"][row] = places[given], places[suggested]
+            columns["score"][row], columns["clean_probability"][row], columns["suggested_probability"][row] = float(score), float(clean), float(probability)
+            columns["flag"][row] = flag == "true"
+            paths.append(path)
+    with open(folder / "corrected.csv", encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        next(rows)
+        for row, cells in enumerate(rows):
+            columns["corrected"][row] = cells[-1] == "true"
+    return cls(
+        columns,
+        order=np.argsort(-columns["score"], kind="stable"),
+        reasons={},
+        classes=np.array(names),
+        results=results,
+        summary=_summary(results),
+        transition=None,
+        page=lambda: (folder / "report.html").read_text(encoding="utf-8"),
+        ids=paths if any(paths) else None,
+        folder=folder,
+    )
+
+
+def _summary(results: dict[str, Any]) -> str:
+    """The first words of the merge, which no file keeps."""
+    noise = results["noise"]
+    told = f"{results['flagged']} of {results['samples']} labels are flagged, {results['changed']} corrected\n"
+    if noise["cannot_judge"]:
+        return f"{told}the labels cannot be judged: {noise['cannot_judge']}\n"
+    low, high = noise["interval_95"]
+    rows = results["fitted_to"]["rows"]
+    return f"{told}estimated share of wrong labels: {100 * noise['rate']:.1f} % ({100 * low:.1f} % to {100 * high:.1f} %), by models of {rows} rows\n"
+
+
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Where classes are, by their names as cells have them."""
+    return {name: place for place, name in enumerate(names)} | {"'" + name: place for place, name in enumerate(names)}
 
 
 def _unguarded(cell: str) -> str:

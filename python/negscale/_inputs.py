@@ -52,7 +52,7 @@ def is_table(data: Any) -> bool:
 
 def split_off(data: Any, column: str) -> tuple[Any, Any]:
     """A table without one of its columns, and that column."""
-    table = data if library(data) in ("pandas", "polars") else _plain(data, "features")
+    table = data if library(data) in ("pandas", "polars") else plain(data, "features")
     names = [str(name) for name in (table if isinstance(table, dict) else table.columns)]
     if column not in names:
         raise InputError(f"the table has no column `{column}`{_near(column, names)}")
@@ -82,7 +82,7 @@ def numbers(data: Any, what: str = "features") -> Features:
         columns = list(data.columns)
         given = _table([(name, data[name]) for name in columns], data.height, what)
     else:
-        array = _plain(data, what)
+        array = plain(data, what)
         if isinstance(array, dict):
             columns = list(array)
             given = _table(list(array.items()), len(next(iter(array.values()), ())), what)
@@ -171,7 +171,7 @@ def _stacked(array: NDArray[Any], what: str) -> NDArray[Any]:
     rows: list[NDArray[Any]] = []
     for at, row in enumerate(array):
         try:
-            rows.append(np.asarray(_plain(row, what), dtype=np.float64))
+            rows.append(np.asarray(plain(row, what), dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise InputError(f"row {at} of the {what} is {_shown(row)}: give numbers") from error
         if rows[at].shape != rows[0].shape:
@@ -193,7 +193,7 @@ def labels(data: Any, classes: Sequence[Any] | None = None, what: str = "labels"
         order = data.dtype.categories.to_list()
     if classes is None and (named := getattr(getattr(data, "features", None), "names", None)):
         classes = named
-    column = _label_column(data, what)
+    column = label_column(data, what)
     if classes is not None:
         return _among(column, list(classes), what, index)
     values, codes = np.unique(column, return_inverse=True)
@@ -240,9 +240,9 @@ def _among(column: NDArray[Any], classes: list[Any], what: str, index: Any) -> L
     return Labels(found[codes.reshape(-1)], names, values, index)
 
 
-def _label_column(data: Any, what: str) -> NDArray[Any]:
+def label_column(data: Any, what: str) -> NDArray[Any]:
     """Labels as an array of whole numbers, or of text."""
-    column = np.array(data, dtype=object) if isinstance(data, (list, tuple)) else _plain(data, what)
+    column = np.array(data, dtype=object) if isinstance(data, (list, tuple)) else plain(data, what)
     if isinstance(column, dict):
         raise InputError(f"{what} are a table: give one of its columns")
     if column.ndim == 2 and column.shape[1] == 1:
@@ -310,7 +310,7 @@ def _missing(row: int, what: str) -> InputError:
 # What several need --------------------------------------------------------------------------------------------------
 
 
-def _plain(data: Any, what: str) -> Any:
+def plain(data: Any, what: str) -> Any:
     """An array of numpy from whatever it is; of a table, its columns by name."""
     lib = library(data)
     if isinstance(data, np.ma.MaskedArray):
@@ -330,7 +330,7 @@ def _plain(data: Any, what: str) -> Any:
     if _arrow.is_arrow(data):
         return _arrow.read(data)
     if isinstance(data, dict):
-        return {str(name): _plain(column, what) for name, column in data.items()}
+        return {str(name): plain(column, what) for name, column in data.items()}
     if hasattr(data, "__array__"):
         return np.asarray(data)
     if hasattr(data, "__dlpack__"):

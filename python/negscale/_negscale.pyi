@@ -22,6 +22,8 @@ __all__ = [
     "audit_rows",
     "audit_path",
     "rank_labels",
+    "FrozenModels",
+    "text_ids",
     "Model",
     "Fit",
     "fit",
@@ -270,3 +272,21 @@ def audit_path(
     progress: Callable[[float], object] | None = None,
 ) -> tuple[AuditFindings | Path, list[str]]: ...
 def rank_labels(pred_probs: NDArray[np.float32], labels: NDArray[np.uint32]) -> dict[str, Any]: ...
+
+@final
+class FrozenModels:
+    def __new__(cls, path: _Path) -> FrozenModels: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def dim(self) -> int: ...
+    def about(self) -> str: ...
+    def score(
+        self,
+        features: NDArray[np.float32],
+        labels: NDArray[np.uint32],
+        ids: NDArray[np.uint64],
+        threads: int,
+    ) -> dict[str, NDArray[Any]]: ...
+
+def text_ids(ids: Sequence[str]) -> NDArray[np.uint64]: ...

@@ -1,6 +1,7 @@
 //! Audits of labels: arrays, predictions or a path in, a verdict on every label out.
 
 mod found;
+mod frozen;
 mod work;
 
 use crate::calls::detached;
@@ -184,5 +185,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<AuditFindings>()?;
     module.add_function(wrap_pyfunction!(audit_rows, module)?)?;
     module.add_function(wrap_pyfunction!(audit_path, module)?)?;
+    frozen::register(module)?;
     module.add_function(wrap_pyfunction!(rank_labels, module)?)
 }

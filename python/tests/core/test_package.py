@@ -10,7 +10,7 @@ import negscale
 
 
 def test_importing_it_imports_none_of_the_libraries_that_it_can_work_with():
-    program = "import sys, negscale; print([name for name in ('torch', 'pandas', 'polars', 'sklearn', 'pyarrow', 'IPython', 'networkx') if name in sys.modules])"
+    program = "import sys, negscale; print([name for name in ('torch', 'pandas', 'polars', 'sklearn', 'pyarrow', 'IPython', 'networkx', 'ray') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
