@@ -19,6 +19,7 @@ mod bench;
 mod cluster;
 mod config;
 mod data;
+mod doctor;
 mod eval;
 mod meter;
 mod methods;
@@ -64,6 +65,7 @@ enum Verb {
     Analyse(Box<analyse::Arguments>),
     Report(report::Arguments),
     Methods(methods::Arguments),
+    Doctor(doctor::Arguments),
     #[command(subcommand)]
     Config(config::Config),
     #[command(subcommand)]
@@ -118,6 +120,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Analyse(arguments) => analyse::run(*arguments),
         Verb::Report(arguments) => report::run(arguments),
         Verb::Methods(arguments) => methods::run(arguments),
+        Verb::Doctor(arguments) => doctor::run(arguments),
         Verb::Config(what) => config::run(what),
         Verb::Bench(which) => bench::run(which),
         Verb::Completions(arguments) => shell::completions(&arguments),

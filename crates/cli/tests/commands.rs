@@ -214,3 +214,23 @@ fn bench_host_compares_a_method_with_and_without_the_plug_in() {
     assert!(fails(&["bench", "host", "--host", "rollr"]).contains("rolr"));
     assert!(fails(&["bench", "host", "--batch", "1"]).contains("--batch"));
 }
+
+#[test]
+fn the_doctor_says_what_this_machine_has() {
+    let data = scratch("doctor", "data");
+    std::fs::create_dir_all(&data).unwrap();
+    let place = ["--data-dir", data.to_str().unwrap()];
+    let said = fine(&[&["doctor"], &place[..]].concat());
+    assert!(said.contains(&format!("negscale {}", env!("CARGO_PKG_VERSION"))), "{said}");
+    assert!(said.contains("cpu: works") && said.contains(place[1]), "{said}");
+    let found: serde_json::Value =
+        serde_json::from_str(&fine(&[&["doctor", "--json"], &place[..]].concat())).unwrap();
+    assert_eq!(
+        found["devices"][0],
+        serde_json::json!({ "name": "cpu", "works": true, "apart_from_cpu": 0.0 })
+    );
+    assert_eq!(fine(&["doctor", "--device", "cpu"]), "cpu: works\n");
+    assert!(negscale(&["doctor", "--device", "cpu:3"]).stdout.starts_with(b"device `cpu:3`"));
+    let embedded = found["data"]["found"].as_array().unwrap();
+    assert!(embedded.iter().any(|name| name == "fashion-mnist-subset"), "{found}");
+}

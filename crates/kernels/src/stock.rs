@@ -38,16 +38,16 @@ pub(crate) fn norm<B: Backend>(
     epsilon: f64,
     act: Activation,
 ) -> (FloatTensor<B>, FloatTensor<B>, FloatTensor<B>) {
-    let shape = x.shape();
-    let c = shape[3];
-    let flat = B::float_reshape(x, Shape::new([shape[0] * shape[1] * shape[2], c]));
-    let mean = B::float_mean_dim(flat.clone(), 0);
-    let centred = B::float_sub(flat, mean.clone());
-    let variance = B::float_mean_dim(B::float_mul(centred.clone(), centred.clone()), 0);
+    let c = x.shape()[3];
+    // Axis by axis: one sum over all rows in f32 has fifty times the rounding on backends that add them one after the other.
+    let mean_pixel = |x| [2, 1, 0].into_iter().fold(x, |x, axis| B::float_mean_dim(x, axis));
+    let mean = mean_pixel(x.clone());
+    let centred = B::float_sub(x, mean.clone());
+    let variance = mean_pixel(B::float_mul(centred.clone(), centred.clone()));
     let deviation = B::float_sqrt(B::float_add_scalar(variance.clone(), epsilon.into()));
-    let row = Shape::new([1, c]);
-    let out = B::float_mul(B::float_div(centred, deviation), B::float_reshape(scale, row.clone()));
-    let out = B::float_reshape(B::float_add(out, B::float_reshape(shift, row)), shape);
+    let pixel = Shape::new([1, 1, 1, c]);
+    let out = B::float_mul(B::float_div(centred, deviation), B::float_reshape(scale, pixel.clone()));
+    let out = B::float_add(out, B::float_reshape(shift, pixel));
     let out = activate::<B>(if let Some(skip) = skip { B::float_add(out, skip) } else { out }, act);
     let vector = |tensor| B::float_detach(B::float_reshape(tensor, Shape::new([c])));
     (out, vector(mean), vector(variance))

@@ -93,6 +93,24 @@ impl NegScale {
         })
     }
 
+    /// Whether cosines of all pairs are all that the loss needs, so that [`loss_and_gradient_from_cosines`](Self::loss_and_gradient_from_cosines)
+    /// of features that are neither centred nor rectified gives the same.
+    #[must_use]
+    pub fn is_of_cosines(&self) -> bool {
+        self.settings.centre == Centre::None && self.needs_features().is_none()
+    }
+
+    /// A setting that cosines are not enough for.
+    fn needs_features(&self) -> Option<&'static str> {
+        let s = &self.settings;
+        let all = [
+            ("anchor", s.anchor > 0.0),
+            ("balance", s.balance > 0.0),
+            ("delta_features", s.delta_features == DeltaFeatures::Epoch),
+        ];
+        all.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
+
     /// Value and $\Gamma = \partial\,\text{value}/\partial G$ (symmetric: a change $dG$ changes the value by
     /// $\sum_{ij}\Gamma_{ij}\,dG_{ij}$) from the symmetric Gram matrix, B x B row-major.
     ///
@@ -105,13 +123,7 @@ impl NegScale {
         batch: &BatchLabels<T>,
         workspace: &'w mut Workspace<T>,
     ) -> Result<Evaluation<'w, T>> {
-        let s = &self.settings;
-        let needs_features = [
-            ("anchor", s.anchor > 0.0),
-            ("balance", s.balance > 0.0),
-            ("delta_features", s.delta_features == DeltaFeatures::Epoch),
-        ];
-        if let Some((name, _)) = needs_features.into_iter().find(|(_, is_set)| *is_set) {
+        if let Some(name) = self.needs_features() {
             let requirement =
                 "it needs the features, of which cosines say too little; call `loss_and_gradient`";
             return Err(Error::Setting { name, value: "set".into(), requirement });

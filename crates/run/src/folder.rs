@@ -14,10 +14,10 @@
 use crate::error::bail;
 pub use crate::place::{default_place, keep_apart, title};
 use crate::recipe::Recipe;
-use crate::{Material, Result, clock};
+use crate::{Material, Result, clock, instructions};
 use anyhow::Context;
 use negscale_atomic_file::OwnFolder;
-use negscale_methods::trainer::Trainer;
+use negscale_methods::trainer::{Trainer, device_kind};
 use negscale_report::{EpochRecord, Journal, events_file, write_events};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -108,7 +108,7 @@ impl RunFolder {
         put("data_fingerprint", material.fingerprint.clone().into());
         put("samples", (material.train.len() as i64).into());
         put("hardware", hardware().into());
-        put("instructions", negscale_cpu::instructions().into());
+        put("instructions", instructions::on(&recipe.train.device).into());
         if let Some(noise) = &material.noise {
             put("noise_hash", noise.hash.clone().into());
             put("noise_achieved", noise.achieved.into());
@@ -142,6 +142,11 @@ impl RunFolder {
         let data = origin.get("data_fingerprint").and_then(toml::Value::as_str);
         if data != Some(&material.fingerprint) {
             differences.push("the data itself has changed".into());
+        }
+        let device = found.get("device").and_then(toml::Value::as_str).map_or("cpu", device_kind);
+        let ours = device_kind(&recipe.train.device);
+        if device != ours {
+            differences.push(format!("it was computed on {device}, and this is {ours}"));
         }
         if differences.is_empty() {
             differences.push("it was written by another version of the program".into());

@@ -1,13 +1,22 @@
-//! Which CPU instructions computed the numbers of a run. A run may resume on a CPU with others: its last bits then differ, so
-//! all of them are kept with its settings, and from there come into its results.
+//! Which instructions of the CPU, and which kind of device beside it, computed the numbers of a run. A run may resume on a CPU with
+//! others: its last bits then differ, so all of them are kept with its settings, and from there come into its results.
 
 use crate::Result;
 use crate::folder::write;
 use anyhow::Context;
+use negscale_methods::trainer::device_kind;
 use std::fs;
 use std::path::Path;
 
 const KEY: &str = "instructions";
+
+/// What computes on a device.
+pub fn on(device: &str) -> String {
+    match device_kind(device) {
+        "cpu" => negscale_cpu::instructions(),
+        kind => format!("{kind} and {}", negscale_cpu::instructions()),
+    }
+}
 
 /// The instructions of a run, as its settings name them.
 pub fn of(settings: &Path) -> Result<Option<String>> {
@@ -18,9 +27,9 @@ pub fn of(settings: &Path) -> Result<Option<String>> {
     Ok(named.map(str::to_owned))
 }
 
-/// Records those of this process; returns a note if a run is resumed with others.
-pub fn enter(settings: &Path, has_begun: bool) -> Result<Option<String>> {
-    let (ours, theirs) = (negscale_cpu::instructions(), of(settings)?);
+/// Records those that compute on a device in this process; returns a note if a run is resumed with others.
+pub fn enter(settings: &Path, device: &str, has_begun: bool) -> Result<Option<String>> {
+    let (ours, theirs) = (on(device), of(settings)?);
     let before = theirs.as_deref().unwrap_or("not recorded");
     if before.rsplit(" then ").next() == Some(&ours) {
         return Ok(None);
@@ -70,11 +79,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.toml");
         fs::write(&path, SETTINGS).unwrap();
-        let note = enter(&path, true).unwrap().unwrap();
+        let note = enter(&path, "cpu", true).unwrap().unwrap();
         let ours = negscale_cpu::instructions();
         assert!(note.contains("abacus") && note.contains(&ours), "{note}");
         assert_eq!(of(&path).unwrap().unwrap(), format!("abacus then {ours}"));
-        assert_eq!(enter(&path, true).unwrap(), None, "said once");
+        assert_eq!(enter(&path, "cpu", true).unwrap(), None, "said once");
         let text = fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("# words\nhost = \"rolr\"\n"), "{text}");
         assert_eq!(
@@ -88,7 +97,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.toml");
         fs::write(&path, SETTINGS).unwrap();
-        assert_eq!(enter(&path, false).unwrap(), None);
+        assert_eq!(enter(&path, "cpu", false).unwrap(), None);
         assert_eq!(of(&path).unwrap(), Some(negscale_cpu::instructions()));
+        enter(&path, "cuda:1", false).unwrap();
+        assert_eq!(of(&path).unwrap(), Some(format!("cuda and {}", negscale_cpu::instructions())));
     }
 }

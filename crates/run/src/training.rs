@@ -250,7 +250,8 @@ fn train_one(
     let make = || Ok(Trainer::new(task.clone(), recipe.train.clone())?);
     let (mut trainer, mut notes) = folder.restore(make)?;
     if !trainer.is_finished() {
-        notes.extend(instructions::enter(&folder.file("settings.toml"), trainer.batches_done() > 0)?);
+        let has_begun = trainer.batches_done() > 0;
+        notes.extend(instructions::enter(&folder.file("settings.toml"), &recipe.train.device, has_begun)?);
     }
     notes.iter().for_each(|note| watch.note(note));
     let (mut journal, mut records) = folder.journal(trainer.epochs_done())?;

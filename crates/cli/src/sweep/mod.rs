@@ -10,10 +10,11 @@ mod status;
 mod worker;
 
 use crate::cluster::Cluster;
+use crate::program::{Program, program};
 use crate::source::Place;
 use crate::train::Keep;
-use anyhow::Result;
-use negscale_run::sweep::{LEASE, RunSelection, SweepPlan, TableOptions, plan, tables};
+use anyhow::{Result, bail};
+use negscale_run::sweep::{LEASE, RunSelection, SweepPlan, TableOptions, WorkOptions, plan, tables};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -105,6 +106,9 @@ pub struct WorkerChoices {
     /// Number of runs at a time, for each worker [default: the number of cores for features, 1 for images].
     #[arg(long)]
     jobs: Option<usize>,
+    /// Devices of this machine, one for each run at a time, such as cuda:0,cuda:1; the recipe names their kind (device = "cuda").
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    devices: Vec<String>,
     /// What to keep of a finished run.
     #[arg(long, value_enum, default_value_t = Keep::Results)]
     keep: Keep,
@@ -114,8 +118,16 @@ pub struct WorkerChoices {
 }
 
 impl WorkerChoices {
-    fn lease(&self) -> Duration {
-        Duration::from_secs(self.lease)
+    /// How a program executes runs by these.
+    fn options(&self) -> Result<WorkOptions> {
+        if self.jobs == Some(0) {
+            bail!("--jobs 0: nothing would run; use at least 1");
+        }
+        // Without a word, a run for each device, or as many as fit.
+        let jobs = self.jobs.unwrap_or(self.devices.len());
+        let Program { path, words } = program()?;
+        let options = WorkOptions::new(path, words, jobs, self.keep.into());
+        Ok(WorkOptions { lease: Duration::from_secs(self.lease), devices: self.devices.clone(), ..options })
     }
 }
 

@@ -1,7 +1,6 @@
 //! `negscale sweep run`: runs what is not done, and shows progress.
 
 use super::{RunArguments, WAITING, slurm};
-use crate::program::program;
 use crate::train::Signals;
 use anyhow::{Result, bail};
 use negscale_run::clock;
@@ -17,9 +16,7 @@ use std::time::{Duration, Instant};
 /// Runs what is not done, here or on a cluster.
 pub fn run(arguments: RunArguments) -> Result<()> {
     let RunArguments { which, out, worker, on, requeue, dry_run, json } = arguments;
-    if worker.jobs == Some(0) {
-        bail!("--jobs 0: nothing would run; use at least 1");
-    }
+    let options = worker.options()?;
     let selection = which.selection();
     let first = plan(&selection, &out)?;
     first.notes.iter().for_each(|note| eprintln!("note: {note}"));
@@ -31,13 +28,6 @@ pub fn run(arguments: RunArguments) -> Result<()> {
         return list(&first, json);
     }
     let signals = Signals::listen()?;
-    let program = program()?;
-    let keep = worker.keep.into();
-    // A count of jobs that does not fit is chosen for each part.
-    let options = WorkOptions {
-        lease: worker.lease(),
-        ..WorkOptions::new(program.path, program.words, worker.jobs.unwrap_or(0), keep)
-    };
     let mut now = first;
     loop {
         perform(&now.distinct(), &out, &options, json, &signals)?;

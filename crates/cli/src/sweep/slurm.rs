@@ -99,6 +99,9 @@ fn script(
     if let Some(jobs) = worker.jobs {
         words.extend(["--jobs".into(), jobs.to_string().into()]);
     }
+    if !worker.devices.is_empty() {
+        words.extend(["--devices".into(), worker.devices.join(",").into()]);
+    }
     if worker.keep == crate::train::Keep::All {
         words.extend(["--keep".into(), "all".into()]);
     }

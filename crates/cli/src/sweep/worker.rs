@@ -1,7 +1,6 @@
 //! `negscale sweep plan` and `negscale sweep work`: a plan in a file, and workers that do its runs.
 
 use super::{PlanArguments, WorkArguments, slurm};
-use crate::program::program;
 use crate::train::Signals;
 use anyhow::{Context, Result, bail};
 use negscale_run::sweep::{
@@ -27,11 +26,8 @@ pub fn plan(arguments: PlanArguments) -> Result<()> {
 /// Does runs of a plan until none is left.
 pub fn work(arguments: WorkArguments) -> Result<()> {
     let WorkArguments { plan, worker, no_wait, requeue, json } = arguments;
-    if worker.jobs == Some(0) {
-        bail!("--jobs 0: nothing would run; use at least 1");
-    }
+    let options = worker.options()?;
     let mut saved = SavedPlan::read(&plan)?;
-    let program = program()?;
     let here = saved.begins_in();
     std::env::set_current_dir(here).with_context(|| {
         format!(
@@ -41,9 +37,7 @@ pub fn work(arguments: WorkArguments) -> Result<()> {
     })?;
     let signals = Signals::listen()?;
     let slurm = slurm::Job::of_process();
-    let options = WorkOptions::new(program.path, program.words, worker.jobs.unwrap_or(0), worker.keep.into());
     let options = WorkOptions {
-        lease: worker.lease(),
         round: saved.round().to_owned(),
         job: slurm.as_ref().map(slurm::Job::name),
         others: if no_wait { Others::Check } else { Others::Wait },

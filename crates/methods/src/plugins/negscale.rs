@@ -5,6 +5,7 @@ use super::notes::Notes;
 use super::{Added, Look, Plugin, PluginState, Wants};
 use crate::host::Tap;
 use crate::{Error, Result};
+use burn::tensor::Device;
 use negscale::burn::{Adapter, Loss, confidence, exclusion};
 use negscale::taxonomy::Relation;
 use negscale::{
@@ -99,7 +100,13 @@ impl Plugin for Attached {
         let excluded = excluded.map(|of| (of.strength, rows(&of.errors, 1, &tap.samples)));
         let is_measured = batch.is_multiple_of(MEASURED) || !self.notes.has_measured();
         let Some(adapter) = self.adapter(net) else { return Ok(None) };
-        let Loss { mut loss, terms: found, .. } = adapter.loss(tap.features.clone(), &labels)?;
+        // Between a card and the CPU the cosines of all pairs are the shorter way where features are wide.
+        let is_far = tap.features.device().inner() != Device::flex();
+        let loss = match is_far && dim > given.len() && adapter.plugin().is_of_cosines() {
+            true => adapter.loss_from_cosines(tap.features.clone(), &labels)?,
+            false => adapter.loss(tap.features.clone(), &labels)?,
+        };
+        let Loss { mut loss, terms: found, .. } = loss;
         let mut terms =
             vec![("snop-global", found.global), ("snop-local", found.local), ("dcsa", found.dcsa)];
         let settings = adapter.plugin().settings();

@@ -30,6 +30,7 @@ macro_rules! context {
 }
 
 mod checkpoint;
+mod device;
 mod evaluation;
 mod phase;
 mod relations;
@@ -41,7 +42,8 @@ mod task;
 mod tensor;
 
 pub use crate::plugins::Tree;
-pub use settings::{TrainSettings, devices, open_device};
+pub use device::{check_device, device_kind, devices, open_device};
+pub use settings::TrainSettings;
 pub use task::Task;
 
 use crate::host::{
@@ -142,6 +144,7 @@ impl Trainer {
     /// A run at its start.
     pub fn new(task: Task, settings: TrainSettings) -> Result<Self> {
         let settings = settings.checked()?;
+        check_device(&settings.device)?;
         let card = hosts::card(&settings.host)?;
         let Task { train, test, second_test, preparation, tree, noise } = task;
         let classes = train.classes().to_vec();

@@ -1,8 +1,8 @@
 //! Settings of a training run, resolved: every one has its value.
 
+use super::device::open_device;
 use crate::host::ItemKind;
 use crate::{Error, Result, hosts, plugins};
-use burn::tensor::Device;
 use negscale_audit::VerdictSettings;
 use negscale_audit::ledger::RECENT_EPOCHS;
 use negscale_nets::optim::OptimiserSettings;
@@ -151,39 +151,5 @@ impl TrainSettings {
         let seed = seed ^ (stage as u64) << 48;
         let spec = NetSpec::new(self.net.clone(), input, classes).seeded(seed).scaled(self.width);
         Ok(NetSpec { heads: card.heads, hidden: self.hidden.clone(), classifier: self.classifier, ..spec })
-    }
-}
-
-/// Devices this program was built for.
-pub fn devices() -> Vec<&'static str> {
-    let mut names = vec!["cpu"];
-    names.extend(cfg!(feature = "cuda").then_some("cuda"));
-    names.extend(cfg!(feature = "rocm").then_some("rocm"));
-    names.extend(cfg!(feature = "metal").then_some("metal"));
-    names.extend(cfg!(feature = "vulkan").then_some("vulkan"));
-    names.extend(cfg!(feature = "wgpu").then_some("wgpu"));
-    names
-}
-
-/// The device of a name.
-pub fn open_device(name: &str) -> Result<Device> {
-    match name {
-        "cpu" => Ok(Device::flex()),
-        #[cfg(feature = "cuda")]
-        "cuda" => Ok(Device::cuda(0)),
-        #[cfg(feature = "rocm")]
-        "rocm" => Ok(Device::rocm(0)),
-        #[cfg(feature = "metal")]
-        "metal" => Ok(Device::metal(burn::tensor::DeviceKind::DefaultDevice)),
-        #[cfg(feature = "vulkan")]
-        "vulkan" => Ok(Device::vulkan(burn::tensor::DeviceKind::DefaultDevice)),
-        #[cfg(feature = "wgpu")]
-        "wgpu" => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
-        "cuda" | "rocm" | "metal" | "vulkan" | "wgpu" => {
-            let problem =
-                format!("this program was built without it; build with `--features {name}`, or use cpu");
-            Err(Error::Device { name: name.into(), problem })
-        }
-        other => Err(Error::unknown("device", other, ["cpu", "cuda", "rocm", "metal", "vulkan", "wgpu"])),
     }
 }

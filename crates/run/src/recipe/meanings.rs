@@ -146,7 +146,12 @@ pub(super) const TOP: &[Row] = &[
     ("similarity", Switch, UNSET, "true: record the similarity of all pairs of samples after every epoch"),
     ("probe", Whole, UNSET, "number of samples whose similarity is measured before and after training steps"),
     ("probe_steps", Whole, UNSET, "number of steps per epoch that are measured this way; 10 if not set"),
-    ("device", Text, "cpu", "device to compute on: cpu, or a GPU that the program was built for"),
+    (
+        "device",
+        Text,
+        "cpu",
+        "device to compute on: cpu, or a GPU that the program was built for, such as cuda or cuda:1",
+    ),
 ];
 
 /// `[optimiser]`.

@@ -3,6 +3,7 @@
 use super::{DataSettings, Judge, Recipe, keys};
 use negscale_data::own::Header;
 use negscale_methods::settings::table;
+use negscale_methods::trainer::device_kind;
 use negscale_nets::{Precision, precision_name};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -19,11 +20,14 @@ impl Recipe {
     }
 
     /// The first 16 hexadecimal digits of the SHA-256 of [`to_toml`](Self::to_toml) without `data_dir`, `threads` and `device`, and
-    /// without a `precision` of `f32`: what was run before there was a choice keeps its name.
+    /// without a `precision` of `f32`: what was run before there was a choice keeps its name. Of a device other than the CPU its kind
+    /// counts, because it rounds in its own way.
     pub fn fingerprint(&self) -> String {
         let plain = (self.train.precision == Precision::F32).then_some("precision");
         let without: Vec<&str> = WITHOUT_EFFECT.into_iter().chain(plain).collect();
-        let digest = Sha256::digest(self.write(&without));
+        let kind = device_kind(&self.train.device);
+        let device = if kind == "cpu" { String::new() } else { format!("device = {kind:?}\n") };
+        let digest = Sha256::digest(self.write(&without) + &device);
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -157,5 +161,26 @@ fn find<'a>(table: &'a Table, path: &str) -> Option<&'a Value> {
     match path.split_once('.') {
         None => table.get(path),
         Some((first, rest)) => find(table.get(first)?.as_table()?, rest),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::recipe::Layers;
+    use negscale_methods::host::ItemKind;
+
+    #[test]
+    fn the_kind_of_a_device_is_part_of_what_is_run_and_its_number_is_not() {
+        let recipe = Layers::new().resolve(ItemKind::Features, None).unwrap();
+        let name = |device: &str| {
+            let mut recipe = recipe.clone();
+            recipe.train.device = device.into();
+            recipe.fingerprint()
+        };
+        assert_eq!(name("cpu"), recipe.fingerprint());
+        assert_ne!(name("cuda"), name("cpu"));
+        assert_ne!(name("cuda"), name("vulkan"));
+        assert_eq!(name("cuda"), name("cuda:1"));
     }
 }

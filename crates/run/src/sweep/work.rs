@@ -11,6 +11,7 @@ use crate::folder::{FAILURE, OF_SWEEP, keep_apart, write};
 use crate::{Keep, Result, Stop, clock};
 use anyhow::Context;
 use negscale_atomic_file::OwnFolder;
+use negscale_methods::trainer::{device_kind, open_device};
 use negscale_report::Outcome;
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -62,6 +63,8 @@ pub struct WorkOptions {
     pub jobs: usize,
     /// Cores for all of them.
     pub cores: usize,
+    /// Devices for them, each for one run after another; without any, what their settings say.
+    pub devices: Vec<String>,
     /// What to keep of a finished run.
     pub keep: Keep,
     /// How long a process that says nothing keeps its run.
@@ -79,8 +82,8 @@ impl WorkOptions {
     #[must_use]
     pub fn new(program: PathBuf, words: Vec<OsString>, jobs: usize, keep: Keep) -> Self {
         let round = format!("{}-{}", clock::now(), std::process::id());
-        let (cores, others) = (cores(), Others::Leave);
-        Self { program, words, jobs, cores, keep, lease: LEASE, round, job: None, others }
+        let (cores, others, devices) = (cores(), Others::Leave, Vec::new());
+        Self { program, words, jobs, cores, devices, keep, lease: LEASE, round, job: None, others }
     }
 }
 
@@ -111,12 +114,25 @@ pub fn work(
     stop: &Stop,
     over: impl Fn(&PlannedRun, &End, Duration) -> Result<()> + Sync,
 ) -> Result<()> {
+    let is_misfit =
+        |run: &&&PlannedRun, device: &str| device_kind(&run.recipe.train.device) != device_kind(device);
+    for device in &options.devices {
+        open_device(device)?;
+        if let Some(run) = todo.iter().find(|run| is_misfit(run, device)) {
+            let (theirs, kind) = (&run.recipe.train.device, device_kind(device));
+            bail!(
+                "device {device} is given to runs on {theirs}, which are others: write device = \"{kind}\" in the recipe, or leave \
+                 --devices out"
+            );
+        }
+    }
     let jobs = options.jobs.min(todo.len().max(1));
     let leases = Leases::new(below, options.lease, Holder::this(&options.round, options.job.clone()));
     let worker = Worker { options, leases, threads: (options.cores / jobs.max(1)).max(1), stop };
     let queue = Mutex::new(Queue { ready: todo.iter().copied().collect(), held: Vec::new() });
     let queue = || -> MutexGuard<'_, Queue<'_>> { queue.lock().unwrap_or_else(PoisonError::into_inner) };
-    let work = || -> Result<()> {
+    let work = |job: usize| -> Result<()> {
+        let device = options.devices.get(job % options.devices.len().max(1)).map(String::as_str);
         while !stop.is_asked() {
             let next = queue().ready.pop_front();
             let Some(run) = next else {
@@ -129,7 +145,7 @@ pub fn work(
                 continue;
             };
             let begun = Instant::now();
-            match worker.attempt(run)? {
+            match worker.attempt(run, device)? {
                 (End::Held(who), is_alive) if options.others.wait_for(is_alive) => {
                     queue().held.push((run, who))
                 }
@@ -139,7 +155,7 @@ pub fn work(
         Ok(())
     };
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..jobs).map(|job| scope.spawn(move || work(job))).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, Result<()>>| match worker.join() {
             Ok(ended) => ended,
             Err(_) => bail!("a thread of the sweep failed; run the same command again to resume"),
@@ -170,7 +186,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     /// Executes one run, unless it is done or another process has it by now; with whether that process was seen to live.
-    fn attempt(&self, run: &PlannedRun) -> Result<(End, bool)> {
+    fn attempt(&self, run: &PlannedRun, device: Option<&str>) -> Result<(End, bool)> {
         if let RunState::Done(_) = RunState::of(run) {
             return Ok((End::DoneElsewhere, true));
         }
@@ -202,7 +218,9 @@ impl Worker<'_> {
         let end = match RunState::of(run) {
             RunState::Done(_) => Ok(End::DoneElsewhere),
             RunState::Running => Ok(End::Held("another process on this machine".into())),
-            RunState::Begun | RunState::Failed(_) | RunState::Missing => self.execute(run, &mut lease),
+            RunState::Begun | RunState::Failed(_) | RunState::Missing => {
+                self.execute(run, device, &mut lease)
+            }
         };
         match &end {
             Ok(End::Done | End::DoneElsewhere) => lease.end(),
@@ -213,7 +231,7 @@ impl Worker<'_> {
     }
 
     /// Executes a run that is ours as long as the lease is.
-    fn execute(&self, run: &PlannedRun, lease: &mut Lease) -> Result<End> {
+    fn execute(&self, run: &PlannedRun, device: Option<&str>, lease: &mut Lease) -> Result<End> {
         let place = &run.place;
         keep_apart(place, &run.recipe.data.own_files())?;
         {
@@ -228,6 +246,9 @@ impl Worker<'_> {
         let mut recipe = run.recipe.clone();
         if recipe.train.threads == 0 {
             recipe.train.threads = self.threads;
+        }
+        if let Some(device) = device {
+            recipe.train.device = device.into();
         }
         let [settings, errors] = OF_SWEEP.map(|name| place.join(name));
         write(&settings, recipe.to_toml().as_bytes())?;
