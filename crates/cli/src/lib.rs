@@ -27,6 +27,7 @@ mod paragraph;
 mod predict;
 mod program;
 mod report;
+mod review;
 mod settings;
 mod shell;
 mod source;
@@ -53,6 +54,7 @@ struct Arguments {
 enum Verb {
     Train(Box<train::Arguments>),
     Audit(Box<audit::Arguments>),
+    Review(review::Arguments),
     #[command(subcommand)]
     Sweep(sweep::Sweep),
     Tree(tree::Arguments),
@@ -109,6 +111,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Train(arguments) => train::run(*arguments),
         Verb::Audit(arguments) => audit::run(*arguments),
+        Verb::Review(arguments) => review::run(arguments),
         Verb::Sweep(what) => sweep::run(what),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
