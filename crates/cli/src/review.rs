@@ -125,6 +125,11 @@ fn write(Export { folder, reviewer }: Export) -> Result<()> {
     if done.disputed > 0 {
         eprintln!("note: on {} rows reviewers differ; the last word counts", done.disputed);
     }
+    if done.dropped > 0 {
+        eprintln!(
+            "note: dropped rows are still in the table, marked in its column `review`; take them out of the data before training"
+        );
+    }
     say!("corrected  {}", done.corrected.display());
     say!("tasks      {}", done.tasks.display());
     Ok(())

@@ -18,7 +18,8 @@ function make(name, properties = {}, ...children) {
   return element;
 }
 
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+const length = (share) => `${100 * share}%`;
 const count = (number) => number.toLocaleString("en");
 const say = (text) => { $("status").textContent = text; };
 
@@ -97,13 +98,13 @@ function showNext(state, first) {
   $("subject").replaceChildren(subject(sample, false));
   $("swap").replaceChildren(...swap(sample.given, sample.suggested));
   $("path").textContent = sample.path ? `Row ${sample.row} · ${sample.path}` : `Row ${sample.row}`;
-  const choice = (key, ...words) => make("button", { type: "button", "data-key": key }, make("kbd", {}, key), " ", ...words);
+  const choice = (key, ...words) => make("button", { type: "button", "data-key": key }, make("kbd", {}, key), " ", make("span", {}, ...words));
   const class_ = (name) => make("b", {}, name);
   $("choices").replaceChildren(
     choice("1", "keep ", class_(sample.given)),
     choice("2", "take ", class_(sample.suggested)),
     ...sample.others.map((name, at) => choice(`${at + 3}`, class_(name))),
-    choice("/", "another class"), choice("x", "drop"), choice("?", "unsure"), choice("u", "undo"),
+    choice("/", "another class"), choice("x", "drop the sample"), choice("?", "unsure"), choice("u", "undo"),
   );
   $("evidence").hidden = false;
   if (sample.evidence) showEvidence(sample.evidence);
@@ -114,7 +115,7 @@ function showNext(state, first) {
 
 function gauge(name, value) {
   const bar = make("i");
-  bar.style.width = percent(value);
+  bar.style.width = length(value);
   return make("div", { className: "gauge" }, make("span", {}, name), make("span", { className: "track" }, bar), make("b", {}, percent(value)));
 }
 
@@ -207,7 +208,7 @@ async function loadTiles() {
   $("tiles").replaceChildren(...rows.map((one) => {
     const box = make("input", { type: "checkbox", checked: true, "aria-label": `Row ${one.row}: ${one.given} is ${one.suggested}` });
     box.addEventListener("change", tell);
-    const score = make("span", {}, box, `row ${one.row}, suspicion ${percent(one.evidence.score)}`);
+    const score = make("span", {}, box, `row ${one.row}`, make("b", { title: "suspicion" }, percent(one.evidence.score)));
     return make("li", {}, make("label", { className: "tile panel", title: one.evidence.reasons.join("\n") }, score, subject(one, true)));
   }));
   if (group !== null && rows.length === 0) {
@@ -254,9 +255,9 @@ function move(event) {
 function share(title, { part, of, interval }, words) {
   const range = make("i", { className: "range" });
   const point = make("i", { className: "point" });
-  range.style.left = percent(interval[0]);
-  range.style.width = percent(interval[1] - interval[0]);
-  point.style.left = percent(of > 0 ? part / of : 0);
+  range.style.left = length(interval[0]);
+  range.style.width = length(interval[1] - interval[0]);
+  point.style.left = length(of > 0 ? part / of : 0);
   point.hidden = of === 0;
   const between = `${percent(interval[0])} to ${percent(interval[1])}`;
   return make("div", { className: "panel" }, make("h3", {}, title), make("p", { className: "big" }, of > 0 ? percent(part / of) : "not known yet"),
