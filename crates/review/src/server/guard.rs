@@ -4,7 +4,6 @@
 //! machine's own, requests that change something must come from a page of ours (`Origin`) and be JSON, which other pages cannot send unasked,
 //! and everything needs a token that is drawn at every start.
 
-use super::answer::{Answer, refuse};
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::{Method, StatusCode, Uri};
 use std::sync::Mutex;
@@ -18,6 +17,9 @@ pub struct Guard {
     ticket: Mutex<Option<String>>,
     port: u16,
 }
+
+/// Why a request is not let in, in words.
+pub type Refusal = (StatusCode, &'static str);
 
 /// How a request came in.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,27 +58,30 @@ impl Guard {
         format!("negscale-{}={}; Path=/; HttpOnly; SameSite=Strict", self.port, self.token)
     }
 
-    /// Lets a request in, or gives the answer that refuses it.
-    pub fn check(&self, method: &Method, address: &Uri, headers: &HeaderMap) -> Result<Entry, Answer> {
+    /// Lets a request in, or says why not.
+    pub fn check(&self, method: &Method, address: &Uri, headers: &HeaderMap) -> Result<Entry, Refusal> {
         let names = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let asked = only(headers, &header::HOST);
         if !asked.is_some_and(|host| names.iter().any(|name| name == host)) {
-            return Err(refuse(
+            return Err((
                 StatusCode::MISDIRECTED_REQUEST,
                 "This server answers to 127.0.0.1 and localhost only: open the address that `negscale review` printed.",
             ));
         }
-        if headers.contains_key(header::ORIGIN) || method == Method::POST {
-            let origin = only(headers, &header::ORIGIN);
-            let is_ours =
-                origin.is_some_and(|origin| names.iter().any(|name| origin == format!("http://{name}")));
-            // Programs that are no browsers send none.
-            if !is_ours && headers.contains_key(header::ORIGIN) {
-                return Err(refuse(StatusCode::FORBIDDEN, "The request comes from another page."));
+        // Programs that are no browsers send none.
+        if headers.contains_key(header::ORIGIN) {
+            let origin = only(headers, &header::ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
+            if !origin.is_some_and(|origin| names.iter().any(|name| name == origin)) {
+                return Err((StatusCode::FORBIDDEN, "The request comes from another page."));
             }
         }
         if method == Method::POST && only(headers, &header::CONTENT_TYPE) != Some("application/json") {
-            return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "What is posted must be JSON."));
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "What is posted must be JSON."));
+        }
+        // Before the cookie: also who has it shall not keep the token in the address.
+        let query = |name: &str| pair(address, name);
+        if query("token").is_some_and(|token| is_same(token, &self.token)) {
+            return Ok(Entry::New);
         }
         let cookie = format!("negscale-{}", self.port);
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -85,16 +90,12 @@ impl Guard {
         if pairs.any(|(name, value)| name == cookie && is_same(value, &self.token)) {
             return Ok(Entry::Known);
         }
-        let query = |name: &str| pair(address, name);
-        if query("token").is_some_and(|token| is_same(token, &self.token)) {
-            return Ok(Entry::New);
-        }
         if let (Some(shown), Ok(mut ticket)) = (query("ticket"), self.ticket.lock())
             && ticket.take_if(|ticket| is_same(shown, ticket)).is_some()
         {
             return Ok(Entry::New);
         }
-        Err(refuse(
+        Err((
             StatusCode::UNAUTHORIZED,
             "Open the address that `negscale review` printed when it was started last: it holds a token, which this request lacks.",
         ))

@@ -91,7 +91,7 @@ async fn respond(request: Request<Incoming>, app: Arc<App>) -> Answer {
     let (head, body) = request.into_parts();
     let entry = match app.guard.check(&head.method, &head.uri, &head.headers) {
         Ok(entry) => entry,
-        Err(refusal) => return refusal,
+        Err((status, words)) => return refuse(status, words),
     };
     let body = match timeout(PATIENCE, Limited::new(body, BODY).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
