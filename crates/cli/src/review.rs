@@ -169,8 +169,15 @@ impl Audited {
         let fingerprint =
             [text("data_fingerprint"), text("noise_hash"), &rows.unwrap_or_default().to_string()].join(" ");
         let data = Layers::new().with_file(&settings)?.data()?;
-        let opened = data.open().with_context(|| format!("cannot open the data of {}", folder.display()));
-        let splits = opened?;
+        let path = Path::new(&data.data);
+        let splits = data.open().with_context(|| match path.is_relative() && !path.exists() {
+            true => format!(
+                "the settings of {} name the data `{}` as seen from where they were audited: start the review there",
+                folder.display(),
+                data.data
+            ),
+            false => format!("cannot open the data of {}", folder.display()),
+        })?;
         let train = match data.samples {
             Some(count) => splits.train.sample(count)?,
             None => splits.train,
@@ -183,12 +190,11 @@ impl Audited {
                 rows.unwrap_or_default()
             );
         }
-        let file = Path::new(&data.data);
         Ok(Self {
             name: train.name().to_owned(),
             classes: train.classes().to_vec(),
             fingerprint,
-            content: Content::new(train, file.is_file().then_some(file).filter(|_| data.samples.is_none())),
+            content: Content::new(train, path.is_file().then_some(path).filter(|_| data.samples.is_none())),
         })
     }
 }

@@ -258,10 +258,10 @@ function share(title, { part, of, interval }, words) {
   range.style.left = length(interval[0]);
   range.style.width = length(interval[1] - interval[0]);
   point.style.left = length(of > 0 ? part / of : 0);
-  point.hidden = of === 0;
+  if (of === 0) range.hidden = point.hidden = true;
   const between = `${percent(interval[0])} to ${percent(interval[1])}`;
   return make("div", { className: "panel" }, make("h3", {}, title), make("p", { className: "big" }, of > 0 ? percent(part / of) : "not known yet"),
-    make("div", { className: "track", role: "img", "aria-label": between }, range, point), make("p", { className: "note" }, `${words} 95 % interval: ${between}.`));
+    make("div", { className: "track", role: "img", "aria-label": between }, range, point), make("p", { className: "note" }, of > 0 ? `${words} 95 % interval: ${between}.` : words));
 }
 
 async function loadFigures() {
