@@ -146,6 +146,12 @@ struct Audited {
 impl Audited {
     fn open(folder: &Path) -> Result<Self> {
         let settings = folder.join("settings.toml");
+        if folder.join("fit.json").is_file() && !settings.exists() {
+            bail!(
+                "{} is an audit in parts, whose rows cannot be shown one by one: audit the data without --memory to review them",
+                folder.display()
+            );
+        }
         if !settings.is_file()
             || !folder.join("audit.csv").is_file()
             || !folder.join("corrected.csv").is_file()

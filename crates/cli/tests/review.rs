@@ -276,6 +276,9 @@ fn what_cannot_be_reviewed_is_told() {
         error.contains("not the folder of a finished audit") && error.contains("negscale audit"),
         "{error}"
     );
+    fs::write(here.join("fit.json"), "{}").unwrap();
+    let error = fails(&["review", text(&here)]);
+    assert!(error.contains("audit in parts") && error.contains("--memory"), "{error}");
     let run = audited(&here);
     let error = fails(&["review", "export", text(&run)]);
     assert!(error.contains("nothing is decided"), "{error}");
