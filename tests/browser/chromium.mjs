@@ -58,13 +58,13 @@ export class Browser {
   #gone = null;
   #ended;
 
-  constructor(program) {
+  constructor(program, isLocal) {
     const flags = [
       "--headless=new", "--remote-debugging-pipe", `--user-data-dir=${this.#profile}`,
       "--no-first-run", "--no-default-browser-check", "--disable-extensions", "--disable-sync", "--disable-breakpad",
       "--disable-background-networking", "--disable-component-update", "--disable-default-apps",
       "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb",
-      "--host-resolver-rules=MAP * ~NOTFOUND",
+      `--host-resolver-rules=MAP * ~NOTFOUND${isLocal ? ", EXCLUDE 127.0.0.1" : ""}`,
     ];
     // Chromium refuses to start its sandbox for root, as in most containers.
     if (process.getuid?.() === 0) flags.push("--no-sandbox");
@@ -88,8 +88,9 @@ export class Browser {
     });
   }
 
-  static async start(program) {
-    const browser = new Browser(program);
+  /** `isLocal`: pages of this machine may be asked for. */
+  static async start(program, isLocal = false) {
+    const browser = new Browser(program, isLocal);
     try {
       await within(START_SECONDS, browser.send("Browser.getVersion"), `Starting ${program}`);
       return browser;

@@ -109,7 +109,7 @@ async function lookOnce(browser, file, view, { texts, images, photo }) {
   return findings.values();
 }
 
-async function photograph(tab, view, file) {
+export async function photograph(tab, view, file) {
   // Pictures further down are loaded when a reader comes near; here they must be there at once.
   const load = "Promise.all([...document.images].map((one) => { one.loading = 'eager'; return one.decode().catch(() => {}); }))";
   await tab.send("Runtime.evaluate", { expression: load, awaitPromise: true });

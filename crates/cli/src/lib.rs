@@ -28,6 +28,7 @@ mod paragraph;
 mod predict;
 mod program;
 mod report;
+mod review;
 mod settings;
 mod shell;
 mod source;
@@ -54,6 +55,7 @@ struct Arguments {
 enum Verb {
     Train(Box<train::Arguments>),
     Audit(Box<audit::Arguments>),
+    Review(review::Arguments),
     #[command(subcommand)]
     Sweep(sweep::Sweep),
     Tree(tree::Arguments),
@@ -111,6 +113,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
     match verb {
         Verb::Train(arguments) => train::run(*arguments),
         Verb::Audit(arguments) => audit::run(*arguments),
+        Verb::Review(arguments) => review::run(arguments),
         Verb::Sweep(what) => sweep::run(what),
         Verb::Tree(arguments) => tree::run(arguments),
         Verb::Data(what) => data::run(what),
