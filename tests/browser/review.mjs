@@ -69,7 +69,7 @@ function auditedTexts(program, here) {
   for (let row = 0; row < 300; row++) {
     const truth = row % 3;
     const given = row % 6 === 1 ? (truth + 1) % 3 : truth;
-    const odd = ["\u202egnp.exe", "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd", "bell\u0007", "<script>alert(1)</script>"][row % 4];
+    const odd = ["\u202egnp.exe", "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd", "bell\u0007", "<script>alert(1)</script>"][Math.floor(row / 6) % 4];
     const words = `Review ${row}: ${odd}. ${"It was as one would expect, neither better nor worse. ".repeat(40)}`;
     const numbers = [0, 1, 2].map((at) => (at === truth ? 3 : 0) + ((row * (at + 7)) % 17) / 17);
     rows.push(`"${words}",${numbers.join(",")},${["good", "bad", "neither"][given]}`);
