@@ -181,7 +181,7 @@ async function session(browser, program, here, shots) {
     expect((await now()).row === d.row, "undoing goes one step deep only");
     await tab.press("e");
     await tab.until("document.querySelector('#evidence .gauge')");
-    await tab.until("[...document.querySelectorAll('#evidence .near img')].filter((one) => one.naturalWidth === 40).length === 4");
+    await tab.until("[...document.querySelectorAll('#near .near img')].filter((one) => one.naturalWidth === 40).length === 4");
     if (shots) await pictures(tab, shots, "evidence");
     await tab.press("h");
     await tab.until("document.getElementById('help').open");
@@ -275,7 +275,7 @@ async function session(browser, program, here, shots) {
       expect(await tab.evaluate(`document.querySelector(".text")?.textContent.includes(${JSON.stringify(expected)})`), `no text with ${expected}`);
     }
     expect(await tab.evaluate("(() => { const text = document.querySelector('.text'); return text.scrollHeight > text.clientHeight && text.scrollWidth <= text.clientWidth; })()"), "a long text is not scrolled within its place");
-    expect(await tab.evaluate("document.querySelectorAll('#evidence .near span').length === 10"), "neighbours of texts are not told");
+    expect(await tab.evaluate("document.querySelectorAll('#near .near span').length === 10"), "neighbours of texts are not told");
     if (shots) await pictures(tab, shots, "text");
     await texts.end("SIGINT");
     const said = command(program, ["review", "export", run]);

@@ -100,6 +100,7 @@ function showNext(state, first) {
   informed = !isBlind;
   for (const one of next) if (one.picture) new Image().src = `/picture/${one.row}`;
   closeSearch();
+  $("near").hidden = true;
   if (sample === null) {
     $("subject").replaceChildren(make("p", {}, "Everything is decided. `negscale review export` writes the labels."));
     for (const id of ["swap", "path", "tree", "choices"]) $(id).replaceChildren();
@@ -161,8 +162,9 @@ function showEvidence(evidence) {
   const words = [...evidence.reasons];
   if (!evidence.flagged) words.push("the audit does not doubt this label");
   if (evidence.distance > 0 && !words.some((text) => text.includes("class tree"))) words.push(`distance of the two classes in the class tree: ${evidence.distance}`);
-  const near = evidence.near.length > 0 ? neighbours(evidence.near) : [];
-  $("evidence").replaceChildren(...rows, make("ul", {}, ...words.map((text) => make("li", {}, text))), ...near);
+  $("evidence").replaceChildren(...rows, make("ul", {}, ...words.map((text) => make("li", {}, text))));
+  $("near").hidden = evidence.near.length === 0;
+  if (!$("near").hidden) $("near").replaceChildren(...neighbours(evidence.near));
 }
 
 async function decide(decision) {
