@@ -183,7 +183,7 @@ fn decisions_come_back_after_a_restart_and_are_exported() {
     let evidence = &first["evidence"];
     assert!(evidence["reasons"][0].as_str().unwrap().starts_with("models give"), "{first}");
     let near = evidence["near"].as_array().unwrap();
-    assert!(near.len() == 10 && near[0]["words"].as_str().unwrap().starts_with("row "), "{first}");
+    assert!(near.len() == 10 && near[0]["words"].as_str().unwrap().starts_with("text row "), "{first}");
     let told = evidence["reasons"][1].as_str().unwrap();
     let as_given = near.iter().filter(|one| one["label"] == first["given"]).count();
     assert!(told.contains(&format!(", {as_given} {}", first["given"].as_str().unwrap())), "{told}: {near:?}");
