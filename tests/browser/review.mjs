@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Reviews an audit in headless Chromium, with the keyboard: one by one, groups, undo, another class, a restart in the middle, hostile names.
+// Reviews audits in headless Chromium, with the keyboard: one by one, groups, undo, another class, a restart in the middle, two reviewers at
+// once, neighbours, texts, hostile names.
 // Exit code 0: all is as it should be; 1: something is not; 2: the check could not be made.
 
 import { spawn, spawnSync } from "node:child_process";
@@ -55,6 +56,27 @@ function audited(program, here) {
   writeFileSync(join(here, "p.csv"), `${NAMES.map(cell).join(",")}\n${probabilities.join("\n")}\n`);
   const run = join(here, "run");
   command(program, ["audit", data, "--pred-probs", join(here, "p.csv"), "--out", run, "--quiet"]);
+  // Predictions have no neighbours: these are made up.
+  const near = (row) => [4, 8, 12, 1].map((step) => `${(row + step) % 400}:${(row + step) % 4}`).join(" ");
+  const evidence = readFileSync(join(run, "evidence.csv"), "utf8").trim().split("\n").slice(1);
+  writeFileSync(join(run, "evidence.csv"), `index,likeliest,neighbours\n${evidence.map((line, row) => line + near(row)).join("\n")}\n`);
+  return run;
+}
+
+/** A table with a column of long texts, some of them from right to left or with signs that turn text around; audited by its numbers. */
+function auditedTexts(program, here) {
+  const rows = [];
+  for (let row = 0; row < 300; row++) {
+    const truth = row % 3;
+    const given = row % 6 === 1 ? (truth + 1) % 3 : truth;
+    const odd = ["\u202egnp.exe", "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd", "bell\u0007", "<script>alert(1)</script>"][Math.floor(row / 6) % 4];
+    const words = `Review ${row}: ${odd}. ${"It was as one would expect, neither better nor worse. ".repeat(40)}`;
+    const numbers = [0, 1, 2].map((at) => (at === truth ? 3 : 0) + ((row * (at + 7)) % 17) / 17);
+    rows.push(`"${words}",${numbers.join(",")},${["good", "bad", "neither"][given]}`);
+  }
+  writeFileSync(join(here, "texts.csv"), `text,a,b,c,kind\n${rows.join("\n")}\n`);
+  const run = join(here, "texts");
+  command(program, ["audit", join(here, "texts.csv"), "--label-column", "kind", "--ignore-columns", "text", "--out", run, "--quiet"]);
   return run;
 }
 
@@ -159,6 +181,8 @@ async function session(browser, program, here, shots) {
     expect((await now()).row === d.row, "undoing goes one step deep only");
     await tab.press("e");
     await tab.until("document.querySelector('#evidence .gauge')");
+    await tab.until("[...document.querySelectorAll('#near .near img')].filter((one) => one.naturalWidth === 40).length === 4");
+    if (shots) await pictures(tab, shots, "evidence");
     await tab.press("h");
     await tab.until("document.getElementById('help').open");
     await tab.press("h");
@@ -205,18 +229,22 @@ async function session(browser, program, here, shots) {
     await tab.press("Enter");
     await tab.decided(4 + size);
 
-    // Figures, then a second reviewer who agrees in part.
+    // Figures, then a second reviewer at the same time, who agrees in part.
     await tab.press("f");
     await tab.until("document.querySelector('#figures table')");
-    await review.end("SIGINT");
-    review = new Review(program, [run, "--reviewer", "bob"]);
-    reviews.push(review);
-    await tab.go(await review.address);
-    await tab.decided(0);
+    const other = new Review(program, [run, "--reviewer", "bob"]);
+    reviews.push(other);
+    const bob = await openTab(browser, complaints);
+    await bob.go(await other.address);
+    await bob.decided(0);
+    await tab.press("o");
+    await tab.decided(4 + size);
     for (let at = 1; at <= 6; at++) {
-      await tab.press("2");
-      await tab.decided(at);
+      await Promise.all([bob.press("2"), tab.press("1")]);
+      await Promise.all([bob.decided(at), tab.decided(4 + size + at)]);
     }
+    await bob.close();
+    expect(record().filter((line) => line.reviewer === "bob").length === 6, "decisions of the second reviewer are lost");
     await tab.press("f");
     await tab.until("document.querySelector('#figures').textContent.includes('kappa')");
     if (shots) await pictures(tab, shots, "figures");
@@ -231,6 +259,25 @@ async function session(browser, program, here, shots) {
       }
     }
     await review.end("SIGINT");
+    await other.end("SIGINT");
+
+    // Texts: all of them can be read, and nothing in them runs or turns what is around it.
+    const texts = new Review(program, [auditedTexts(program, here), "--blind", "0"]);
+    reviews.push(texts);
+    await tab.go(await texts.address);
+    await tab.decided(0);
+    for (const expected of ["\u27e8U+202E\u27e9gnp.exe", "\u27e8U+0007\u27e9", "<script>"]) {
+      for (let tries = 0; tries < 40 && !(await tab.evaluate(`document.querySelector(".text").textContent.includes(${JSON.stringify(expected)})`)); tries++) {
+        const at = await tab.evaluate("document.getElementById('bar').value");
+        await tab.press("2");
+        await tab.decided(at + 1);
+      }
+      expect(await tab.evaluate(`document.querySelector(".text")?.textContent.includes(${JSON.stringify(expected)})`), `no text with ${expected}`);
+    }
+    expect(await tab.evaluate("(() => { const text = document.querySelector('.text'); return text.scrollHeight > text.clientHeight && text.scrollWidth <= text.clientWidth; })()"), "a long text is not scrolled within its place");
+    expect(await tab.evaluate("document.querySelectorAll('#near .near span').length === 10"), "neighbours of texts are not told");
+    if (shots) await pictures(tab, shots, "text");
+    await texts.end("SIGINT");
     const said = command(program, ["review", "export", run]);
     expect(said.includes("labels changed"), said);
     expect(readFileSync(join(run, "review", "corrected.csv"), "utf8").includes("'=cmd|calc"), "names are not guarded in what is exported");

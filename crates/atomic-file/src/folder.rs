@@ -35,6 +35,16 @@ struct Marker {
     names: BTreeSet<String>,
 }
 
+/// Keeps others from working in a folder.
+#[derive(Debug)]
+pub struct FolderGuard {
+    _file: File,
+}
+
+fn in_use(place: &Path) -> io::Error {
+    io::Error::new(ErrorKind::WouldBlock, format!("another process is using {}", place.display()))
+}
+
 impl OwnFolder {
     /// Opens a folder that is ours, or makes one of a place where there is nothing yet, or an empty folder.
     ///
@@ -67,11 +77,24 @@ impl OwnFolder {
             file.try_lock().is_ok()
         });
         if !is_locked {
-            let problem = format!("another process is using {}", place.display());
-            return Err(io::Error::new(ErrorKind::WouldBlock, problem));
+            return Err(in_use(place));
         }
         let names = read_names(&mut file).map_err(|e| name_place(place, e))?;
         Ok(Self { place: place.to_owned(), marker: Mutex::new(Marker { file, names }) })
+    }
+
+    /// Keeps others from working in a folder of ours, as long as what is returned is there. Any number may do so at once.
+    ///
+    /// # Errors
+    /// It carries no marker ([`ErrorKind::NotFound`]); a process works in it ([`ErrorKind::WouldBlock`]). The text names the folder.
+    pub fn guard(place: impl AsRef<Path>) -> io::Result<FolderGuard> {
+        let place = place.as_ref();
+        let file = File::open(place.join(MARKER)).map_err(|e| tell(place, "cannot look into", e))?;
+        let is_locked = (0..5).any(|i| {
+            std::thread::sleep(Duration::from_millis(20 * i));
+            file.try_lock_shared().is_ok()
+        });
+        if is_locked { Ok(FolderGuard { _file: file }) } else { Err(in_use(place)) }
     }
 
     /// Whether a folder carries the marker.

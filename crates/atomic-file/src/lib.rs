@@ -25,7 +25,7 @@ mod readme {}
 
 mod folder;
 
-pub use folder::{MARKER, OwnFolder};
+pub use folder::{FolderGuard, MARKER, OwnFolder};
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};

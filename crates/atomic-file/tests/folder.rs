@@ -96,6 +96,20 @@ fn one_process_at_a_time_works_in_a_folder() {
 }
 
 #[test]
+fn several_may_guard_a_folder_and_then_nobody_works_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("run");
+    assert_eq!(OwnFolder::guard(&place).unwrap_err().kind(), ErrorKind::NotFound);
+    let worker = OwnFolder::open(&place).unwrap();
+    assert_eq!(OwnFolder::guard(&place).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(worker);
+    let guards = [OwnFolder::guard(&place).unwrap(), OwnFolder::guard(&place).unwrap()];
+    assert_eq!(OwnFolder::open(&place).unwrap_err().kind(), ErrorKind::WouldBlock);
+    drop(guards);
+    OwnFolder::open(&place).unwrap();
+}
+
+#[test]
 fn parts_that_a_killed_process_left_of_listed_files_go_and_others_stay() {
     let here = tempfile::tempdir().unwrap();
     let ours = OwnFolder::open(here.path()).unwrap();

@@ -10,11 +10,11 @@ use crate::source::open_to_learn;
 use crate::train::screen::{OutputMode, Screen};
 use crate::train::{Signals, print};
 use anyhow::{Context, Result, bail};
-use negscale_run::RunOptions;
 use negscale_run::audit::{self, AUDIT, defaults};
 use negscale_run::recipe::Layers;
+use negscale_run::{Finished, RunOptions};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Find wrong labels: rank all labels by models that never saw them, suggest corrections and estimate how many are wrong.
 ///
@@ -146,9 +146,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let signals = Signals::listen()?;
     let mut screen = Screen::new(progress);
     let mut done = audit::audit(recipe, splits, out, options, &mut screen, signals.stop())?;
-    let Some(most) = check else { return print(&done, &AUDIT, mode) };
+    let Some(most) = check else { return tell(&done, mode) };
     if let Some(why) = audit::cannot_judge(&done.results).map(str::to_owned) {
-        print(&done, &AUDIT, mode)?;
+        tell(&done, mode)?;
         bail!("--check: the labels cannot be judged: {why}");
     }
     let Some((rate, high)) = audit::estimate(&done.results) else {
@@ -158,6 +158,19 @@ pub fn run(arguments: Arguments) -> Result<()> {
     };
     done.results["check"] = serde_json::json!({ "most": most, "passed": rate <= most });
     done.words.push_str(&audit::describe_check(most, rate, high));
-    print(&done, &AUDIT, mode)?;
+    tell(&done, mode)?;
     if rate > most { Err(TooMany(rate, most).into()) } else { Ok(()) }
+}
+
+fn tell(done: &Finished, mode: OutputMode) -> Result<()> {
+    print(done, &AUDIT, mode)?;
+    tell_next(&done.place, &done.results, mode)
+}
+
+/// Points people to the review of what was flagged, if anything was.
+pub fn tell_next(place: &Path, results: &serde_json::Value, mode: OutputMode) -> Result<()> {
+    if mode == OutputMode::People && results["flagged"].as_u64().is_some_and(|flagged| flagged > 0) {
+        say!("next       {}", audit::review_command(place));
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `negscale audit fit`, `score` and `merge`, and `negscale audit --memory`: an audit of rows that do not fit into memory.
 
 use crate::audit::TooMany;
+use crate::audit::tell_next;
 use crate::settings::Choices;
 use crate::source::Own;
 use crate::train::Signals;
@@ -288,5 +289,5 @@ fn print(merged: &Merged, mode: OutputMode) -> Result<()> {
             }
         }
     }
-    Ok(())
+    tell_next(&merged.place, &merged.results, mode)
 }

@@ -2,14 +2,15 @@
 
 use crate::train::Signals;
 use anyhow::{Context, Result, bail};
-use negscale_atomic_file::{MARKER, OwnFolder};
-use negscale_review::RECORD;
+use negscale_atomic_file::{FolderGuard, MARKER, OwnFolder};
 use negscale_review::content::Content;
 use negscale_review::export::export;
 use negscale_review::record::{self, Record};
 use negscale_review::samples::Samples;
 use negscale_review::server::{App, serve};
 use negscale_review::session::{Decisions, Session};
+use negscale_review::{RECORD, evidence};
+use negscale_run::audit::parts;
 use negscale_run::recipe::Layers;
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, TcpListener};
@@ -34,7 +35,8 @@ pub struct Arguments {
     /// Do not open a browser.
     #[arg(long)]
     no_open: bool,
-    /// Who decides. Everybody goes through all rows and does not see what others decided; how far two agree is told.
+    /// Who decides. Everybody goes through all rows and does not see what others decided; how far two agree is told. Several may work at the
+    /// same time, each with a command of their own.
     #[arg(long, value_name = "NAME", default_value = "reviewer", value_parser = reviewer)]
     reviewer: String,
     /// Share of labels without a flag among those shown, which says what the flags miss: from 0 to 0.5. Above 0, scores and reasons are
@@ -45,7 +47,7 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Part {
-    /// Write what was decided: RUN/review/corrected.csv to train on, and label-studio.json.
+    /// Write what was decided: RUN/review/corrected.csv to train on, corrected.parquet and label-studio.json.
     Export(Export),
 }
 
@@ -87,11 +89,15 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let folder = folder.context("name the output folder of an audit, as in `negscale review runs/A`")?;
     let audit = Audited::open(&folder)?;
     let held = hold(&folder)?;
-    let samples = Samples::read(&folder.join("audit.csv"), &audit.classes, blind)?;
+    let mut samples = Samples::read(&folder.join("audit.csv"), &audit.classes, blind)?;
     if samples.list.is_empty() {
         bail!("{}: the audit flagged no label, so there is nothing to look through", folder.display());
     }
     audit.content.check(&samples)?;
+    evidence::add(&mut samples, &folder)?;
+    if samples.left_out > 0 {
+        eprintln!("note: the {} least suspicious flagged labels are left out", samples.left_out);
+    }
     let (record, lines) = Record::open(&folder.join(RECORD), &audit.fingerprint)?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).with_context(|| {
         format!("cannot serve at port {port} of this machine; choose another --port, or leave it out")
@@ -127,10 +133,11 @@ fn write(Export { folder, reviewer }: Export) -> Result<()> {
     }
     if done.dropped > 0 {
         eprintln!(
-            "note: dropped rows are still in the table, marked in its column `review`; take them out of the data before training"
+            "note: dropped rows have no label; `negscale train --labels` leaves them out, and so must other programs"
         );
     }
     say!("corrected  {}", done.corrected.display());
+    say!("parquet    {}", done.parquet.display());
     say!("tasks      {}", done.tasks.display());
     Ok(())
 }
@@ -144,13 +151,29 @@ struct Audited {
 }
 
 impl Audited {
-    fn open(folder: &Path) -> Result<Self> {
-        let settings = folder.join("settings.toml");
-        if folder.join("fit.json").is_file() && !settings.exists() {
+    /// Of rows that are read one by one.
+    fn in_parts(folder: &Path) -> Result<Self> {
+        let missing = ["audit.csv", "corrected.csv"].into_iter().find(|name| !folder.join(name).is_file());
+        if let Some(name) = missing {
             bail!(
-                "{} is an audit in parts, whose rows cannot be shown one by one: audit the data without --memory to review them",
+                "{} is an audit in parts that is not finished: it has no {name}; merge its shards: negscale audit merge {}",
+                folder.display(),
                 folder.display()
             );
+        }
+        let parts::Reopened { fingerprint, rows } = parts::reopen(folder)?;
+        Ok(Self {
+            name: rows.name().to_owned(),
+            classes: rows.classes().to_vec(),
+            fingerprint: format!("{fingerprint} none {}", rows.rows()),
+            content: Content::of_stream(rows),
+        })
+    }
+
+    fn open(folder: &Path) -> Result<Self> {
+        let settings = folder.join("settings.toml");
+        if parts::is_in_parts(folder) && !settings.exists() {
+            return Self::in_parts(folder);
         }
         if !settings.is_file()
             || !folder.join("audit.csv").is_file()
@@ -205,16 +228,14 @@ impl Audited {
     }
 }
 
-/// Holds the folder, so that nobody else reviews or audits there. The record is not put on its list: what people decided is never removed
+/// Keeps audits from starting over there meanwhile. The record is not put on the folder's list: what people decided is never removed
 /// by a program, not even by an audit that starts over.
-fn hold(folder: &Path) -> Result<OwnFolder> {
+fn hold(folder: &Path) -> Result<FolderGuard> {
     if !folder.join(MARKER).is_file() {
         bail!("{} was not made by `negscale audit`: it has no {MARKER}", folder.display());
     }
-    OwnFolder::open(folder).map_err(|error| match error.kind() {
-        ErrorKind::WouldBlock => anyhow::anyhow!(
-            "{error}: a review or an audit goes on there. Use the page of that review, or end it first (Ctrl-C where it was started)"
-        ),
+    OwnFolder::guard(folder).map_err(|error| match error.kind() {
+        ErrorKind::WouldBlock => anyhow::anyhow!("{error}: an audit goes on there; wait for its end"),
         _ => error.into(),
     })
 }

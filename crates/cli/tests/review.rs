@@ -3,12 +3,14 @@
 
 mod support;
 
+use parquet::file::serialized_reader::SerializedFileReader;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use support::parquet::{Column, write_parquet};
 use support::{Chance, command, fail, fails, fine, folder, text};
 
 /// A table of three classes with hostile names, of which some labels are wrong, with a column of text; audited.
@@ -178,7 +180,14 @@ fn decisions_come_back_after_a_restart_and_are_exported() {
     let first = review.get("/api/next")["next"][0].clone();
     let words = first["columns"][0][1].as_str().unwrap().to_owned();
     assert!(words.starts_with("row ") && words.ends_with(": <b>it</b>, \"quoted\""), "{words}");
-    assert!(first["evidence"]["reasons"][0].as_str().unwrap().starts_with("models give"), "{first}");
+    let evidence = &first["evidence"];
+    assert!(evidence["reasons"][0].as_str().unwrap().starts_with("models give"), "{first}");
+    let near = evidence["near"].as_array().unwrap();
+    assert!(near.len() == 10 && near[0]["words"].as_str().unwrap().starts_with("text row "), "{first}");
+    let told = evidence["reasons"][1].as_str().unwrap();
+    let as_given = near.iter().filter(|one| one["label"] == first["given"]).count();
+    assert!(told.contains(&format!(", {as_given} {}", first["given"].as_str().unwrap())), "{told}: {near:?}");
+    assert_eq!(first["tree"]["given"].as_array().unwrap().last(), Some(&first["given"]));
     let suggested = json!({ "label": first["suggested"] });
     let state = review.post(&mut client, "/api/decide", &decision(&first["row"], suggested));
     let second = state["next"][0].clone();
@@ -186,8 +195,11 @@ fn decisions_come_back_after_a_restart_and_are_exported() {
     let third = state["next"][0].clone();
     review.post(&mut client, "/api/decide", &decision(&third["row"], json!("unsure")));
     assert_eq!(review.post(&mut client, "/api/undo", &json!({}))["first"]["row"], third["row"]);
-    let refusal = fail(&mut command(&["review", text(&run), "--no-open"]));
-    assert!(refusal.contains("another process is using") && refusal.contains("Ctrl-C"), "{refusal}");
+    let data = here.join("t.csv");
+    let audit_again =
+        ["audit", text(&data), "--label-column", "kind", "--ignore-columns", "text", "--out", text(&run)];
+    let refusal = fail(command(&audit_again).arg("--fresh"));
+    assert!(refusal.contains("another process is using"), "{refusal}");
 
     let pid = review.child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -204,13 +216,30 @@ fn decisions_come_back_after_a_restart_and_are_exported() {
 
     let said = fine(&["review", "export", text(&run)]);
     assert!(said.starts_with("1 labels changed, 0 kept, 1 dropped, 0 unsure"), "{said}");
+    let parquet =
+        SerializedFileReader::new(fs::File::open(run.join("review/corrected.parquet")).unwrap()).unwrap();
+    let words: Vec<String> = parquet.into_iter().map(|row| row.unwrap().to_string()).collect();
+    let dropped: Vec<&String> = words.iter().filter(|row| row.contains("review: \"dropped\"")).collect();
+    assert!(words.len() == 300 && dropped.len() == 1 && dropped[0].contains("label: null"), "{dropped:?}");
     let corrected = run.join("review/corrected.csv");
     let rows: Vec<csv::StringRecord> =
         csv::Reader::from_path(&corrected).unwrap().records().map(|row| row.unwrap()).collect();
     let row = |sample: &Value| &rows[sample["row"].as_u64().unwrap() as usize];
-    assert_eq!((&row(&first)[4], &row(&first)[5], &row(&second)[5]), ("true", "changed", "dropped"));
+    assert_eq!((&row(&first)[4], &row(&first)[5]), ("true", "changed"));
+    assert_eq!((&row(&second)[2], &row(&second)[4], &row(&second)[5]), ("", "false", "dropped"));
+    let trained = here.join("trained");
+    let model = ["train", "--data", text(&data), "--labels", text(&corrected), "--label-column", "kind"];
+    let more =
+        ["--ignore-columns", "text", "--host", "cross-entropy", "--epochs", "1", "--out", text(&trained)];
+    fine(&[&model[..], &more, &["--set", "baseline=none", "--json"]].concat());
+    let results: Value = serde_json::from_slice(&fs::read(trained.join("results.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&results["samples"], &results["review_dropped"], &results["review_changed"]),
+        (&json!(299), &json!(1), &json!(1))
+    );
+    let page = fs::read_to_string(trained.join("report.html")).unwrap();
+    assert!(page.contains("Labels looked at in a review") && page.contains("1 dropped and left out"));
     let again = here.join("again");
-    let data = here.join("t.csv");
     fine(&[
         "audit",
         text(&data),
@@ -222,18 +251,95 @@ fn decisions_come_back_after_a_restart_and_are_exported() {
         text(&again),
     ]);
     // An audit that starts over leaves what people decided.
+    fine(&[&audit_again[..], &["--fresh"]].concat());
+    assert!(record.exists() && corrected.exists());
+}
+
+#[test]
+fn two_reviewers_at_the_same_time_lose_nothing_and_learn_how_far_they_agree() {
+    let here = folder("two");
+    let run = audited(&here);
+    let reviews = ["ann", "bob"].map(|name| Review::start(&run, &["--reviewer", name]));
+    let rows: Vec<Value> = reviews[0].get("/api/next")["next"].as_array().unwrap().clone();
+    const COUNT: usize = 200;
+    std::thread::scope(|scope| {
+        for review in &reviews {
+            let rows = &rows;
+            scope.spawn(move || {
+                let mut client = review.client();
+                for at in 0..COUNT {
+                    let after =
+                        if at % 3 == 0 { json!("drop") } else { json!({ "label": rows[0]["given"] }) };
+                    review.post(&mut client, "/api/decide", &decision(&rows[at % rows.len()]["row"], after));
+                }
+            });
+        }
+    });
+    let record = fs::read_to_string(run.join("review.jsonl")).unwrap();
+    let lines: Vec<Value> = record.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| lines.iter().filter(|line| line["reviewer"] == name).count();
+    assert_eq!((of("ann"), of("bob")), (COUNT, COUNT));
+    assert!(lines.iter().zip(1..).all(|(line, step)| line["step"] == json!(step)), "steps in one order");
+    // What another process decided is known without a restart.
+    let agreement = reviews[0].get("/api/figures")["agreement"][0].clone();
+    assert_eq!((&agreement["reviewers"], &agreement["rows"]), (&json!(["ann", "bob"]), &json!(rows.len())));
+    assert_eq!(agreement["alike"], agreement["rows"]);
+}
+
+#[test]
+fn rows_of_an_audit_in_parts_are_reviewed_most_suspicious_first_and_exported() {
+    let here = folder("parts");
+    let mut chance = Chance(11);
+    let (mut columns, mut labels) = ([Vec::new(), Vec::new(), Vec::new()], Vec::new());
+    for row in 0..3000 {
+        let class = row % 3;
+        columns.iter_mut().enumerate().for_each(|(at, column)| {
+            column.push(if at == class { 3.0 } else { 0.0 } + chance.next() + chance.next());
+        });
+        labels
+            .push(["=cat", "<b>dog", "cow"][if row % 10 == 4 { (class + 1) % 3 } else { class }].to_owned());
+    }
+    let (data, run) = (here.join("t.parquet"), here.join("run"));
+    let schema = "message t { required double tail; required double ear; required double horn; required binary label (UTF8); }";
+    let [a, b, c] = columns.map(Column::Measures);
+    write_parquet(&data, schema, &[a, b, c, Column::Texts(labels)], 4);
+    let said = fine(&["audit", text(&data), "--memory", "64MiB", "--out", text(&run)]);
+    assert!(said.contains(&format!("next       negscale review {}", text(&run))), "{said}");
+    let review = Review::start(&run, &["--blind", "0"]);
+    let mut client = review.client();
+    let mut state = review.get("/api/next");
+    assert!(state["rows"].as_u64().unwrap() > 100, "{state}");
+    let scores: Vec<f64> =
+        (0..4).map(|at| state["next"][at]["evidence"]["score"].as_f64().unwrap()).collect();
+    assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
+    let first = state["next"][0].clone();
+    let names: Vec<&str> = (0..3).map(|at| first["columns"][at][0].as_str().unwrap()).collect();
+    assert_eq!(names, ["tail", "ear", "horn"]);
+    for _ in 0..20 {
+        let next = state["next"][0].clone();
+        state = review.post(
+            &mut client,
+            "/api/decide",
+            &decision(&next["row"], json!({ "label": next["suggested"] })),
+        );
+    }
+    drop(review);
+    assert!(fine(&["review", "export", text(&run)]).starts_with("20 labels changed"));
+    let corrected = run.join("review/corrected.csv");
+    let rows: Vec<csv::StringRecord> =
+        csv::Reader::from_path(&corrected).unwrap().records().map(|row| row.unwrap()).collect();
+    let row = &rows[first["row"].as_u64().unwrap() as usize];
+    assert_eq!((rows.len(), &row[5]), (3000, "changed"));
     fine(&[
         "audit",
         text(&data),
-        "--label-column",
-        "kind",
-        "--ignore-columns",
-        "text",
+        "--labels",
+        text(&corrected),
+        "--memory",
+        "64MiB",
         "--out",
-        text(&run),
-        "--fresh",
+        text(&here.join("again")),
     ]);
-    assert!(record.exists() && corrected.exists());
 }
 
 #[test]
@@ -276,9 +382,12 @@ fn what_cannot_be_reviewed_is_told() {
         error.contains("not the folder of a finished audit") && error.contains("negscale audit"),
         "{error}"
     );
-    fs::write(here.join("fit.json"), "{}").unwrap();
+    fs::write(here.join("audit.safetensors"), "{}").unwrap();
     let error = fails(&["review", text(&here)]);
-    assert!(error.contains("audit in parts") && error.contains("--memory"), "{error}");
+    assert!(
+        error.contains("audit in parts that is not finished") && error.contains("audit merge"),
+        "{error}"
+    );
     let run = audited(&here);
     let error = fails(&["review", "export", text(&run)]);
     assert!(error.contains("nothing is decided"), "{error}");

@@ -4,7 +4,7 @@ use crate::draw::{Draw, Purpose};
 pub use crate::items::{FeatureStore, ImageStore, Items};
 use crate::readable::Failure;
 use crate::views::ChannelSums;
-use crate::{Annotators, Error, Result, Sources};
+use crate::{Annotators, Error, Result, Reviewed, Sources};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +20,8 @@ pub struct Dataset {
     sources: Option<Arc<Sources>>,
     /// Labels by several annotators, where there are several.
     annotators: Option<Arc<Annotators>>,
+    /// What a review changed in its labels, where there was one.
+    review: Option<Reviewed>,
     /// Over the pixels of its pictures, once somebody has looked at them all.
     channel_sums: Arc<OnceLock<ChannelSums>>,
 }
@@ -40,9 +42,9 @@ impl Dataset {
         truth: Option<Vec<u32>>,
     ) -> Result<Self> {
         let channel_sums = Arc::default();
-        let (sources, annotators) = (None, None);
+        let (sources, annotators, review) = (None, None, None);
         let name = name.into();
-        let dataset = Self { name, classes, items, given, truth, sources, annotators, channel_sums };
+        let dataset = Self { name, classes, items, given, truth, sources, annotators, review, channel_sums };
         dataset.check("label", &dataset.given)?;
         if let Some(truth) = &dataset.truth {
             dataset.check("true label", truth)?;
@@ -62,6 +64,7 @@ impl Dataset {
             truth: None,
             sources: None,
             annotators: None,
+            review: None,
             channel_sums: Arc::default(),
         }
     }
@@ -85,6 +88,11 @@ impl Dataset {
             }
         }
         Ok(Self { sources: sources.map(Arc::new), annotators: annotators.map(Arc::new), ..self })
+    }
+
+    /// With what a review changed in its labels.
+    pub(crate) fn with_review(self, review: Reviewed) -> Self {
+        Self { review: Some(review), ..self }
     }
 
     fn check(&self, what: &str, labels: &[u32]) -> Result<()> {
@@ -148,6 +156,11 @@ impl Dataset {
         self.annotators.as_deref()
     }
 
+    /// What a review changed in its labels, as they were read; samples of them say the same.
+    pub fn review(&self) -> Option<&Reviewed> {
+        self.review.as_ref()
+    }
+
     /// The same items with other given labels; those given before become the truth unless a truth is known.
     pub fn with_noise(&self, labels: Vec<u32>) -> Result<Self> {
         let truth = self.truth.clone().unwrap_or_else(|| self.given.clone());
@@ -161,6 +174,7 @@ impl Dataset {
             channel_sums: self.channel_sums.clone(),
             sources: self.sources.clone(),
             annotators: self.annotators.clone(),
+            review: self.review,
             ..same
         })
     }
@@ -197,6 +211,7 @@ impl Dataset {
         Ok(Self {
             sources: self.sources.as_ref().map(|sources| Arc::new(sources.pick(chosen))),
             annotators: self.annotators.as_ref().map(|annotators| Arc::new(annotators.pick(chosen))),
+            review: self.review,
             ..some
         })
     }

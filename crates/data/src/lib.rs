@@ -42,5 +42,5 @@ pub use loader::{Batch, Loader, LoaderSettings, Order};
 pub use noise::{Noise, NoiseContext, NoiseSpec};
 pub use open::open;
 pub use own::stream;
-pub use provenance::{Annotators, Sources};
+pub use provenance::{Annotators, Reviewed, Sources};
 pub use views::View;

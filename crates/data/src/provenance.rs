@@ -1,4 +1,4 @@
-//! Where labels come from: a source for each item, or a label by each of several annotators.
+//! Where labels come from: a source for each item, a label by each of several annotators, or a review.
 
 use crate::{Error, Result};
 
@@ -102,6 +102,40 @@ impl Annotators {
     pub(crate) fn pick(&self, chosen: &[usize]) -> Self {
         let pick = |column: &Vec<Option<u32>>| chosen.iter().map(|&item| column[item]).collect();
         Self { names: self.names.clone(), columns: self.columns.iter().map(pick).collect() }
+    }
+}
+
+/// What a review changed in labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reviewed {
+    /// Labels that were looked at and kept.
+    pub kept: usize,
+    /// That were looked at and changed.
+    pub changed: usize,
+    /// Samples that were dropped, and are left out.
+    pub dropped: usize,
+    /// Labels that were looked at without a decision.
+    pub unsure: usize,
+    /// Labels that nobody looked at and the audit changed.
+    pub by_audit: usize,
+    /// Where true labels are known: share of right labels before among all, and now among those that are left.
+    pub right: Option<[f64; 2]>,
+}
+
+impl std::fmt::Display for Reviewed {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { kept, changed, dropped, unsure, by_audit, right } = self;
+        write!(
+            f,
+            "a review changed {changed} labels, kept {kept}, left {unsure} as unsure, and dropped {dropped} samples, which are left out; "
+        )?;
+        write!(f, "the audit changed {by_audit} more that nobody looked at")?;
+        match right {
+            Some([before, now]) => {
+                write!(f, "; labels that are right: {:.1} % before, {:.1} % now", 100.0 * before, 100.0 * now)
+            }
+            None => Ok(()),
+        }
     }
 }
 

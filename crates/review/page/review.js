@@ -7,6 +7,10 @@ let view = "one";
 let busy = false;
 let since = performance.now();
 
+/** Signs that would be invisible or turn what stands around them, as their numbers: a text must be read as it is. */
+const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g,
+  (sign) => `\u27e8U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
+
 /** An element with properties and children; strings become text. */
 function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
@@ -14,14 +18,14 @@ function make(name, properties = {}, ...children) {
     if (key in element) element[key] = value;
     else element.setAttribute(key, value);
   }
-  element.append(...children);
+  element.append(...children.map((child) => typeof child === "string" ? visible(child) : child));
   return element;
 }
 
 const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 const length = (share) => `${100 * share}%`;
 const count = (number) => number.toLocaleString("en");
-const say = (text) => { $("status").textContent = text; };
+const say = (text) => { $("status").textContent = visible(text); };
 
 async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
@@ -44,7 +48,7 @@ async function act(deed) {
     await deed();
     $("trouble").hidden = true;
   } catch (error) {
-    $("trouble").textContent = error.message;
+    $("trouble").textContent = visible(error.message);
     $("trouble").hidden = false;
   } finally {
     busy = false;
@@ -57,16 +61,24 @@ function progress({ decided, rows }) {
   $("progress").textContent = `${count(decided)} of ${count(rows)} decided`;
 }
 
+/** A cell with more than this, or with lines, is a text. */
+const SHORT = 80;
+
+/** The columns of a row: first texts, over the whole width and scrolled where they are long, then the others. */
 function columns(sample) {
   const list = make("dl", { className: "columns" });
-  for (const [name, value] of sample.columns) list.append(make("dt", {}, name), make("dd", {}, value));
+  const isText = ([, value]) => value.length > SHORT || value.includes("\n");
+  for (const [name, value] of sample.columns.filter(isText)) {
+    list.append(make("dt", { className: "wide" }, name), make("dd", { className: "wide text", dir: "auto", tabIndex: 0, role: "region", "aria-label": visible(name) }, value));
+  }
+  for (const [name, value] of sample.columns.filter((column) => !isText(column))) list.append(make("dt", {}, name), make("dd", { dir: "auto" }, value));
   return list;
 }
 
 /** The picture, the columns or, where there is neither, the number of a row. */
 function subject(sample, isSmall) {
   if (sample.picture) {
-    const image = make("img", { src: `/picture/${sample.row}`, alt: `Sample ${sample.row}, labelled ${sample.given}`, loading: isSmall ? "lazy" : "eager" });
+    const image = make("img", { src: `/picture/${sample.row}`, alt: visible(`Sample ${sample.row}, labelled ${sample.given}`), loading: isSmall ? "lazy" : "eager" });
     image.addEventListener("load", () => image.classList.toggle("small", image.naturalWidth < 160));
     return image;
   }
@@ -88,16 +100,18 @@ function showNext(state, first) {
   informed = !isBlind;
   for (const one of next) if (one.picture) new Image().src = `/picture/${one.row}`;
   closeSearch();
+  $("near").hidden = true;
   if (sample === null) {
     $("subject").replaceChildren(make("p", {}, "Everything is decided. `negscale review export` writes the labels."));
-    for (const id of ["swap", "path", "choices"]) $(id).replaceChildren();
+    for (const id of ["swap", "path", "tree", "choices"]) $(id).replaceChildren();
     $("evidence").hidden = true;
     say("Everything is decided.");
     return;
   }
   $("subject").replaceChildren(subject(sample, false));
   $("swap").replaceChildren(...swap(sample.given, sample.suggested));
-  $("path").textContent = sample.path ? `Row ${sample.row} · ${sample.path}` : `Row ${sample.row}`;
+  $("path").textContent = visible(sample.path ? `Row ${sample.row} · ${sample.path}` : `Row ${sample.row}`);
+  $("tree").replaceChildren(...(sample.tree ? tree(sample) : []));
   const choice = (key, ...words) => make("button", { type: "button", "data-key": key }, make("kbd", {}, key), " ", make("span", {}, ...words));
   const class_ = (name) => make("b", {}, name);
   $("choices").replaceChildren(
@@ -111,6 +125,28 @@ function showNext(state, first) {
   else $("evidence").replaceChildren(make("button", { type: "button", "data-key": "e" }, make("kbd", {}, "e"), " what the audit says"));
   since = performance.now();
   say(`Row ${sample.row}: labelled ${sample.given}, suggested ${sample.suggested}.`);
+}
+
+/** Where the two classes are in the class tree: what they share, and where they part. */
+function tree({ tree: { shared, given, suggested } }) {
+  const NEAREST = 3;
+  const way = (names) => names.length > 0 ? names.join(" \u203a ") : "the class itself";
+  const above = shared.length > NEAREST ? `\u2026 \u203a ${way(shared.slice(-NEAREST))}` : way(shared);
+  const branch = (name, names) => make("li", {}, make("span", {}, `${name}: `), make("b", {}, way(names)));
+  return [make("p", { title: visible(way(shared)) }, "in the class tree, below ", make("b", {}, above)),
+    make("ul", {}, branch("given", given), branch("suggested", suggested))];
+}
+
+/** The nearest neighbours with their labels. */
+function neighbours(near) {
+  const item = (one) => {
+    const parts = [make("b", {}, one.label)];
+    if (one.picture) parts.unshift(make("img", { src: `/picture/${one.row}`, alt: visible(`Neighbour, row ${one.row}, labelled ${one.label}`), loading: "lazy" }));
+    else parts.push(make("span", { dir: "auto" }, one.words ?? `row ${one.row}`));
+    return make("li", { title: `row ${one.row}` }, ...parts);
+  };
+  return [make("h3", {}, "Nearest neighbours, with their labels"),
+    make("ol", { className: near[0].picture ? "near pictures" : "near" }, ...near.map(item))];
 }
 
 function gauge(name, value) {
@@ -127,6 +163,8 @@ function showEvidence(evidence) {
   if (!evidence.flagged) words.push("the audit does not doubt this label");
   if (evidence.distance > 0 && !words.some((text) => text.includes("class tree"))) words.push(`distance of the two classes in the class tree: ${evidence.distance}`);
   $("evidence").replaceChildren(...rows, make("ul", {}, ...words.map((text) => make("li", {}, text))));
+  $("near").hidden = evidence.near.length === 0;
+  if (!$("near").hidden) $("near").replaceChildren(...neighbours(evidence.near));
 }
 
 async function decide(decision) {
@@ -206,10 +244,10 @@ async function loadTiles() {
   $("group").replaceChildren(...(group === null ? ["There are no groups."] : swap(...group.names)));
   $("tiles").classList.toggle("wide", rows.length > 0 && !rows[0].picture);
   $("tiles").replaceChildren(...rows.map((one) => {
-    const box = make("input", { type: "checkbox", checked: true, "aria-label": `Row ${one.row}: ${one.given} is ${one.suggested}` });
+    const box = make("input", { type: "checkbox", checked: true, "aria-label": visible(`Row ${one.row}: ${one.given} is ${one.suggested}`) });
     box.addEventListener("change", tell);
     const score = make("span", {}, box, `row ${one.row}`, make("b", { title: "suspicion" }, percent(one.evidence.score)));
-    return make("li", {}, make("label", { className: "tile panel", title: one.evidence.reasons.join("\n") }, score, subject(one, true)));
+    return make("li", {}, make("label", { className: "tile panel", title: visible(one.evidence.reasons.join("\n")) }, score, subject(one, true)));
   }));
   if (group !== null && rows.length === 0) {
     const rest = group.left > 0 ? `${group.left} are left for one by one.` : "All of this group are decided.";

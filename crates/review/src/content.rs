@@ -2,6 +2,7 @@
 
 use crate::samples::{Sample, Samples};
 use crate::{Error, Result};
+use negscale_data::stream::RowStream;
 use negscale_data::{Dataset, Image, Items};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,17 +12,29 @@ use std::sync::Mutex;
 /// Of a row's columns so many are shown.
 const COLUMNS: usize = 200;
 /// Of a cell so many characters.
-const CHARACTERS: usize = 4000;
+const CHARACTERS: usize = 20_000;
+/// Cells of more characters are text.
+const TEXT: usize = 40;
+/// Of a row beside another so many characters.
+const BRIEF: usize = 160;
+
+/// Where rows are.
+#[derive(Debug)]
+enum Source {
+    Whole(Dataset),
+    /// Read one by one, of an audit in parts.
+    Rows(RowStream),
+}
 
 /// What is shown of rows.
 pub struct Content {
-    dataset: Dataset,
+    source: Source,
     table: Option<Mutex<Table>>,
 }
 
 impl std::fmt::Debug for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        write!(f, "Content of {:?}", self.dataset)
+        write!(f, "Content of {:?}", self.source)
     }
 }
 
@@ -36,12 +49,33 @@ pub struct Picture {
 
 impl Content {
     /// Of these data; `file` is where they are, if they are one file. Of a table with a header all columns are shown as they stand
-    /// there, also those that are no features.
+    /// there, also those that are no features, such as text.
     #[must_use]
     pub fn new(dataset: Dataset, file: Option<&Path>) -> Self {
-        let has_names = matches!(dataset.items(), Items::Features(store) if !store.names().is_empty());
-        let table = file.filter(|_| has_names).and_then(|file| Table::open(file, dataset.len()));
-        Self { dataset, table: table.map(Mutex::new) }
+        let is_features = matches!(dataset.items(), Items::Features(_));
+        let table = file.filter(|_| is_features).and_then(|file| Table::open(file, dataset.len()));
+        Self { source: Source::Whole(dataset), table: table.map(Mutex::new) }
+    }
+
+    /// Of rows that stay where they are.
+    #[must_use]
+    pub fn of_stream(rows: RowStream) -> Self {
+        Self { source: Source::Rows(rows), table: None }
+    }
+
+    /// How many rows.
+    fn len(&self) -> usize {
+        match &self.source {
+            Source::Whole(dataset) => dataset.len(),
+            Source::Rows(rows) => usize::try_from(rows.rows()).unwrap_or(usize::MAX),
+        }
+    }
+
+    fn origin(&self, row: usize) -> Option<String> {
+        match &self.source {
+            Source::Whole(dataset) => dataset.items().origin(row),
+            Source::Rows(rows) => rows.id(row as u64).map(str::to_owned),
+        }
     }
 
     /// Refuses data that are not those of the audit: rows are known by their places.
@@ -49,10 +83,9 @@ impl Content {
     /// # Errors
     /// A row is not there, or is from elsewhere.
     pub fn check(&self, samples: &Samples) -> Result<()> {
-        let items = self.dataset.items();
         let differs =
-            |sample: &&Sample| match usize::try_from(sample.row).ok().filter(|row| *row < items.len()) {
-                Some(row) => !sample.path.is_empty() && items.origin(row).as_deref() != Some(&*sample.path),
+            |sample: &&Sample| match usize::try_from(sample.row).ok().filter(|row| *row < self.len()) {
+                Some(row) => !sample.path.is_empty() && self.origin(row).as_deref() != Some(&*sample.path),
                 None => true,
             };
         match samples.list.iter().find(differs) {
@@ -68,13 +101,14 @@ impl Content {
     /// Whether rows are pictures.
     #[must_use]
     pub fn is_pictures(&self) -> bool {
-        matches!(self.dataset.items(), Items::Images(_))
+        matches!(&self.source, Source::Whole(dataset) if matches!(dataset.items(), Items::Images(_)))
     }
 
     /// The picture of a row, as it is stored where browsers can show that.
     #[must_use]
     pub fn picture(&self, row: u64) -> Option<Picture> {
-        let Items::Images(store) = self.dataset.items() else { return None };
+        let Source::Whole(dataset) = &self.source else { return None };
+        let Items::Images(store) = dataset.items() else { return None };
         let row = usize::try_from(row).ok().filter(|row| *row < store.len())?;
         if let Ok(bytes) = store.bytes(row)
             && let Some(kind) = kind(&bytes)
@@ -87,19 +121,49 @@ impl Content {
     /// Names and values of a row's columns; none of rows whose numbers have no names.
     #[must_use]
     pub fn columns(&self, row: u64) -> Vec<(String, String)> {
-        let Items::Features(store) = self.dataset.items() else { return Vec::new() };
-        let Some(row) = usize::try_from(row).ok().filter(|row| *row < store.len()) else { return Vec::new() };
+        let Some(row) = usize::try_from(row).ok().filter(|row| *row < self.len()) else { return Vec::new() };
         let cells = self.table.as_ref().and_then(|table| table.lock().ok()?.row(row));
         if let Some(cells) = cells {
             return cells;
         }
-        let mut values = vec![0.0; store.dim()];
-        if store.names().len() != values.len() || store.read(row, &mut values).is_err() {
-            return Vec::new();
-        }
-        let columns = store.names().iter().zip(values).take(COLUMNS);
-        columns.map(|(name, value)| (name.clone(), value.to_string())).collect()
+        let (names, values) = match &self.source {
+            Source::Whole(dataset) => {
+                let Items::Features(store) = dataset.items() else { return Vec::new() };
+                let mut values = vec![0.0; store.dim()];
+                let is_read = store.names().len() == values.len() && store.read(row, &mut values).is_ok();
+                (store.names().to_vec(), if is_read { values } else { Vec::new() })
+            }
+            Source::Rows(rows) => {
+                let (names, mut values) = (rows.names(), Vec::new());
+                let is_read = !names.is_empty() && rows.read_some(&[row as u64], &mut values).is_ok();
+                (names, if is_read { values } else { Vec::new() })
+            }
+        };
+        let columns = names.into_iter().zip(values).take(COLUMNS);
+        columns.map(|(name, value)| (name, value.to_string())).collect()
     }
+
+    /// A row in a few words, beside another; none of pictures and of rows whose columns have no names.
+    #[must_use]
+    pub fn brief(&self, row: u64) -> Option<String> {
+        let mut columns = self.columns(row);
+        // A text says more than numbers.
+        let longest = columns.iter().map(|(_, value)| value.chars().count()).max()?;
+        if longest > TEXT {
+            columns.retain(|(_, value)| value.chars().count() == longest);
+            return columns.pop().map(|(_, text)| shorten(&text));
+        }
+        let all: Vec<String> = columns.into_iter().map(|(name, value)| format!("{name} {value}")).collect();
+        Some(shorten(&all.join(", ")))
+    }
+}
+
+/// The first words of a text.
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= BRIEF {
+        return text.to_owned();
+    }
+    text.chars().take(BRIEF).chain(['…']).collect()
 }
 
 /// What browsers show, by its first bytes.

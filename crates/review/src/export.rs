@@ -1,10 +1,12 @@
-//! What a review leaves for others, in a folder of its own: `corrected.csv` to train on, and tasks for Label Studio.
+//! What a review leaves for others, in a folder of its own: `corrected.csv` to train on, the same as Parquet, and tasks for Label Studio.
 //!
 //! `corrected.csv` has the rows and columns of the audit's, with `review` behind them: `kept`, `changed`, `dropped`, `unsure`, or nothing for rows
-//! that nobody looked at. The label is the reviewed one; unsure and dropped rows have the label as given, rows that nobody looked at
-//! what the audit's file has. Of several reviewers the last word counts.
+//! that nobody looked at. The label is the reviewed one; unsure rows have the label as given, rows that nobody looked at what the
+//! audit's file has. Dropped rows have a blank label, since no label is right for them: whoever reads the file leaves them out or stops,
+//! and nobody learns from them unawares. Of several reviewers the last word counts.
 
 use crate::decision::Decision;
+use crate::parquet::{Row, Table};
 use crate::samples::Samples;
 use crate::session::{Decisions, Held};
 use crate::{EXPORTED, Error, Result};
@@ -20,6 +22,8 @@ use std::path::{Path, PathBuf};
 pub struct Exported {
     /// Labels to train on.
     pub corrected: PathBuf,
+    /// The same as Parquet.
+    pub parquet: PathBuf,
     /// Tasks with predictions.
     pub tasks: PathBuf,
     /// Reviewed rows whose label stays.
@@ -84,6 +88,7 @@ pub fn export(
     let file = |name: &str| folder.file(name).map_err(Error::file(&place.join(name)));
     let mut done = Exported {
         corrected: file("corrected.csv")?,
+        parquet: file("corrected.parquet")?,
         tasks: file("label-studio.json")?,
         disputed,
         ..Exported::default()
@@ -105,42 +110,57 @@ fn correct(from: &Path, words: &HashMap<u64, &Held>, done: &mut Exported) -> Res
     };
     let (index, label, given, changed) =
         (column("index")?, column("label")?, column("given")?, column("changed")?);
-    let to = done.corrected.clone();
+    let path = column("path")?;
+    let (to, beside) = (done.corrected.clone(), done.parquet.clone());
     let mut found = 0;
     let mut fault = None;
-    let written = write_atomic(&to, |file| {
-        let mut table = csv::Writer::from_writer(file);
-        table.write_record(header.iter().chain(["review"]))?;
-        for record in reader.records() {
-            let record = match record {
-                Ok(record) => record,
-                Err(error) => {
-                    fault = Some(Error::format(from, None, error.to_string()));
-                    return Err(io::Error::other("stopped"));
-                }
-            };
-            let mut cells: Vec<String> = record.iter().map(str::to_owned).collect();
-            let held = cells[index].parse().ok().and_then(|row: u64| words.get(&row));
-            found += usize::from(held.is_some());
-            let word = match held.map(|held| &held.decision) {
-                None => "",
-                Some(Decision::Label(name)) if name == unguard(&cells[given]) => {
-                    count(&mut done.kept, "kept")
-                }
-                Some(Decision::Label(_)) => count(&mut done.changed, "changed"),
-                Some(Decision::Drop) => count(&mut done.dropped, "dropped"),
-                Some(Decision::Unsure) => count(&mut done.unsure, "unsure"),
-            };
-            if let Some(held) = held {
-                cells[label] = match &held.decision {
-                    Decision::Label(name) => guard(name).into_owned(),
-                    Decision::Drop | Decision::Unsure => cells[given].clone(),
+    // Both at once, so that both say the same.
+    let written = write_atomic(&beside, |parquet| {
+        write_atomic(&to, |file| {
+            let mut rows = Table::new(parquet)?;
+            let mut table = csv::Writer::from_writer(file);
+            table.write_record(header.iter().chain(["review"]))?;
+            for record in reader.records() {
+                let record = match record {
+                    Ok(record) => record,
+                    Err(error) => {
+                        fault = Some(Error::format(from, None, error.to_string()));
+                        return Err(io::Error::other("stopped"));
+                    }
                 };
-                cells[changed] = (cells[label] != cells[given]).to_string();
+                let mut cells: Vec<String> = record.iter().map(str::to_owned).collect();
+                let held = cells[index].parse().ok().and_then(|row: u64| words.get(&row));
+                found += usize::from(held.is_some());
+                let word = match held.map(|held| &held.decision) {
+                    None => "",
+                    Some(Decision::Label(name)) if name == unguard(&cells[given]) => {
+                        count(&mut done.kept, "kept")
+                    }
+                    Some(Decision::Label(_)) => count(&mut done.changed, "changed"),
+                    Some(Decision::Drop) => count(&mut done.dropped, "dropped"),
+                    Some(Decision::Unsure) => count(&mut done.unsure, "unsure"),
+                };
+                if let Some(held) = held {
+                    cells[label] = match &held.decision {
+                        Decision::Label(name) => guard(name).into_owned(),
+                        Decision::Drop => String::new(),
+                        Decision::Unsure => cells[given].clone(),
+                    };
+                    cells[changed] = (!cells[label].is_empty() && cells[label] != cells[given]).to_string();
+                }
+                table.write_record(cells.iter().map(String::as_str).chain([word]))?;
+                rows.push(Row {
+                    index: cells[index].parse().unwrap_or_default(),
+                    path: unguard(&cells[path]),
+                    label: Some(unguard(&cells[label])).filter(|label| !label.is_empty()),
+                    given: unguard(&cells[given]),
+                    changed: cells[changed] == "true",
+                    review: word,
+                })?;
             }
-            table.write_record(cells.iter().map(String::as_str).chain([word]))?;
-        }
-        table.flush()
+            table.flush()?;
+            rows.finish()
+        })
     });
     if let Some(fault) = fault {
         return Err(fault);
@@ -227,7 +247,7 @@ mod tests {
                 "index,path,label,given,changed,review",
                 "0,,c,a,true,changed",
                 "1,,'=b,a,true,changed",
-                "2,,a,a,false,dropped",
+                "2,,,a,false,dropped",
                 "3,,a,a,false,unsure",
                 "4,,'=b,a,true,"
             ]

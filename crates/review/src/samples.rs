@@ -1,17 +1,22 @@
-//! The doubted labels of an audit's folder, most suspicious first, with a few that it does not doubt mixed in.
+//! The doubted labels of an audit's folder, most suspicious first, with a few that it does not doubt mixed in. Of very many the most suspicious
+//! ones are kept.
 //!
 //! Those few are drawn from all labels without a flag, each as likely as any other, by a hash of the row: the same ones after every start, and
 //! a larger share holds those of a smaller one. They are spread evenly among the flagged ones and shown like them, so that what is decided about
 //! them says what the flags miss.
 
+use crate::evidence::Neighbour;
 use crate::{Error, Result};
+use negscale::Taxonomy;
 use negscale_records::cells::unguard;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::fs::File;
 use std::path::Path;
 
 /// Further classes that are offered for a row.
 const OTHERS: usize = 7;
+/// So many flagged rows are kept: more than anybody looks through.
+const MOST: usize = 250_000;
 
 /// A row to look at.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +41,10 @@ pub struct Sample {
     pub flagged: bool,
     /// What speaks against the label.
     pub reasons: String,
+    /// Classes by the models, likeliest first, where that is known.
+    pub likeliest: Vec<u32>,
+    /// Its nearest neighbours, nearest first, where they are known.
+    pub near: Vec<Neighbour>,
 }
 
 /// All rows to look at.
@@ -47,6 +56,12 @@ pub struct Samples {
     pub list: Vec<Sample>,
     /// Rows of the audit that are not flagged.
     pub unflagged: u64,
+    /// Flagged rows that are too many to be shown.
+    pub left_out: u64,
+    /// Neighbours of rows to look at.
+    pub near: HashSet<u64>,
+    /// The class tree, where it is known.
+    pub tree: Option<Taxonomy>,
     place_of: HashMap<u64, usize>,
     /// For every given class what its flagged labels are suggested to be, most frequent first.
     confused: HashMap<u32, Vec<u32>>,
@@ -58,16 +73,30 @@ impl Samples {
     /// # Errors
     /// It cannot be read, is no list of an audit or names an unknown class; the share is not in [0, 0.5].
     pub fn read(path: &Path, classes: &[String], blind: f64) -> Result<Self> {
+        Self::read_most(path, classes, blind, MOST)
+    }
+
+    fn read_most(path: &Path, classes: &[String], blind: f64, most: usize) -> Result<Self> {
         if !(0.0..=0.5).contains(&blind) {
             return Err(Error::Refused(format!("--blind {blind}: it must be from 0 to 0.5")));
         }
-        let (mut flagged, mut unflagged) = (Vec::new(), 0);
+        let (mut flagged, mut unflagged, mut left_out) = (Vec::new(), 0, 0);
+        let keep = |flagged: &mut Vec<Sample>, left_out: &mut u64| {
+            // Audits in parts list rows in their order.
+            flagged.sort_by(|a: &Sample, b| b.score.total_cmp(&a.score));
+            *left_out += flagged.len().saturating_sub(most) as u64;
+            flagged.truncate(most);
+        };
         for sample in Rows::open(path, classes)? {
             match sample? {
                 sample if sample.flagged => flagged.push(sample),
                 _ => unflagged += 1,
             }
+            if flagged.len() >= 2 * most {
+                keep(&mut flagged, &mut left_out);
+            }
         }
+        keep(&mut flagged, &mut left_out);
         let wanted = (blind / (1.0 - blind) * flagged.len() as f64).ceil().min(unflagged as f64) as usize;
         let confused = confusions(&flagged);
         let mut drawn = if wanted > 0 { draw(Rows::open(path, classes)?, wanted)? } else { Vec::new() };
@@ -76,7 +105,8 @@ impl Samples {
         }
         let list = mix(flagged, drawn);
         let place_of = list.iter().enumerate().map(|(place, sample)| (sample.row, place)).collect();
-        Ok(Self { classes: classes.to_vec(), list, unflagged, place_of, confused })
+        let (classes, near, tree) = (classes.to_vec(), HashSet::new(), None);
+        Ok(Self { classes, list, unflagged, left_out, near, tree, place_of, confused })
     }
 
     /// The place of a row in the list.
@@ -97,13 +127,14 @@ impl Samples {
         &self.classes[class as usize]
     }
 
-    /// The next likeliest classes beside the given and the suggested one, as far as something is known: the models' likeliest, then
-    /// what labels of this class are most often suggested to be, then the same for the suggested class.
+    /// The next likeliest classes beside the given and the suggested one: those of the models, and where these are not known what labels of
+    /// this class are most often suggested to be, then the same for the suggested class.
     #[must_use]
     pub fn others(&self, sample: &Sample) -> Vec<u32> {
         let mut others = Vec::new();
         let of = |class| self.confused.get(&class).into_iter().flatten().copied();
-        for class in sample.predicted.into_iter().chain(of(sample.given)).chain(of(sample.suggested)) {
+        let likeliest = sample.likeliest.iter().copied().chain(sample.predicted);
+        for class in likeliest.chain(of(sample.given)).chain(of(sample.suggested)) {
             if others.len() < OTHERS
                 && ![sample.given, sample.suggested].contains(&class)
                 && !others.contains(&class)
@@ -244,6 +275,8 @@ impl Rows {
             tree_distance: cell("tree_distance").and_then(|text| text.parse().ok()),
             flagged: needed("flag")? == "true",
             reasons: cell("reasons").map(unguard).unwrap_or_default().to_owned(),
+            likeliest: Vec::new(),
+            near: Vec::new(),
         })
     }
 }
@@ -292,6 +325,19 @@ pub(crate) mod tests {
         let (again, more) = (audit(95, 1000, 0.05), audit(95, 1000, 0.2));
         assert_eq!(samples.list, again.list);
         assert!(rows(false).all(|row| more.place(row).is_some()));
+    }
+
+    #[test]
+    fn of_many_flagged_rows_the_most_suspicious_are_kept_in_that_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.csv");
+        let mut text = String::from("index,given,suggested,score,flag\n");
+        (0..50).for_each(|row| writeln!(text, "{row},a,c,0.{:02},true", 10 + (row * 7) % 50).unwrap());
+        std::fs::write(&path, text).unwrap();
+        let samples = Samples::read_most(&path, &["a", "c"].map(str::to_owned), 0.0, 8).unwrap();
+        let scores: Vec<f32> = samples.list.iter().map(|sample| sample.score).collect();
+        assert_eq!(scores, [0.59, 0.58, 0.57, 0.56, 0.55, 0.54, 0.53, 0.52]);
+        assert_eq!(samples.left_out, 42);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Who has decided what, what comes next, and undoing it.
 
 use crate::decision::{Decided, Decision, Line};
-use crate::record::Record;
+use crate::record::{Lock, Record};
 use crate::samples::{Sample, Samples};
 use crate::{Error, Result};
 use std::collections::{BTreeMap, HashMap};
@@ -158,6 +158,8 @@ impl Session {
         if count == 0 || count > MOST_AT_ONCE {
             return refused(format!("{count} rows at once: from 1 to {MOST_AT_ONCE} can be decided"));
         }
+        let lock = self.record.lock()?;
+        self.apply_news(&lock)?;
         let (time, step) = (now(), self.decisions.last_step + 1);
         let mut lines = Vec::with_capacity(count);
         for (row, after) in &wish.rows {
@@ -187,7 +189,7 @@ impl Session {
                 informed: wish.informed,
             }));
         }
-        self.write(lines)
+        self.write(&lock, lines)
     }
 
     /// Takes the reviewer's last step back, and gives its rows; none if there is nothing to take back.
@@ -195,16 +197,32 @@ impl Session {
     /// # Errors
     /// The record cannot be written. Nothing is taken back then.
     pub fn undo(&mut self, reviewer: &str) -> Result<Vec<u64>> {
+        let lock = self.record.lock()?;
+        self.apply_news(&lock)?;
         let Some(last) = self.decisions.by(reviewer).and_then(|all| all.steps.last()) else {
             return Ok(Vec::new());
         };
         let (step, rows) = (last.number, last.rows.iter().map(|(row, _)| *row).collect());
-        self.write(vec![Line::Undo { time: now(), reviewer: reviewer.to_owned(), step }])?;
+        self.write(&lock, vec![Line::Undo { time: now(), reviewer: reviewer.to_owned(), step }])?;
         Ok(rows)
     }
 
-    fn write(&mut self, lines: Vec<Line>) -> Result<()> {
-        self.record.add(&lines)?;
+    /// Learns what other processes have recorded.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.record.look()?.into_iter().for_each(|line| self.decisions.apply(line));
+        Ok(())
+    }
+
+    fn apply_news(&mut self, lock: &Lock) -> Result<()> {
+        self.record.news(lock)?.into_iter().for_each(|line| self.decisions.apply(line));
+        Ok(())
+    }
+
+    fn write(&mut self, lock: &Lock, lines: Vec<Line>) -> Result<()> {
+        self.record.add(lock, &lines)?;
         lines.into_iter().for_each(|line| self.decisions.apply(line));
         Ok(())
     }
@@ -307,6 +325,34 @@ pub(crate) mod tests {
         assert_eq!(next(&mut session, "ann"), Some(1));
         assert_eq!(session.undo("ann").unwrap(), [0]);
         assert!(session.undo("ann").unwrap().is_empty() && session.undo("bob").unwrap().is_empty());
+    }
+
+    #[test]
+    fn reviewers_in_processes_of_their_own_lose_nothing_and_see_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = |who: &'static str| {
+            let mut own = session(folder.path(), 60, 0);
+            for row in 0..60 {
+                own.decide(who, &wish(&[row], label(if who == "ann" { "a" } else { "c" }))).unwrap();
+                if row % 7 == 3 {
+                    assert_eq!(own.undo(who).unwrap(), [row]);
+                }
+            }
+            own
+        };
+        let mut sessions = std::thread::scope(|scope| {
+            let both = ["ann", "bob"].map(|who| scope.spawn(move || work(who)));
+            both.map(|one| one.join().unwrap())
+        });
+        sessions.iter_mut().for_each(|session| session.refresh().unwrap());
+        let again = session(folder.path(), 60, 0);
+        for one in &sessions {
+            assert_eq!(state(one), state(&again));
+        }
+        // Nine of sixty were taken back.
+        assert_eq!(state(&again).len(), 2 * 51);
+        let text = std::fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
+        assert_eq!(text.lines().count(), 1 + 2 * (60 + 9));
     }
 
     #[test]

@@ -7,6 +7,10 @@
 //!
 //! **Intervals** are Wilson's, 95 %. **Agreement** is Cohen's kappa: $(p_o - p_e) / (1 - p_e)$ with $p_o$ the share of rows on which
 //! both decide the same, and $p_e$ what that would be if each dealt their decisions at random.
+//!
+//! **Advice** looks at the last flags before the first undecided row of the list, of which everything is decided: what is accepted by groups
+//! further down is chosen, and says nothing of its neighbours in the list. Flags come most suspicious first, so what follows is wrong labels no more
+//! often than these, and the upper end of their share's interval times the flags that are left bounds what is still to be found.
 
 use crate::decision::Decision;
 use crate::samples::Sample;
@@ -18,8 +22,10 @@ use std::collections::BTreeMap;
 const Z: f64 = 1.959_963_984_540_054;
 /// So many last flags say whether looking on pays.
 const LAST: usize = 50;
-/// Of the last flags fewer wrong labels than this are few.
-const FEW: f64 = 0.1;
+/// Going on does not pay if it is nearly sure that less than this share of the next flags are wrong labels.
+const FEW: f64 = 0.2;
+/// It does if it is nearly sure that more than this are.
+const MANY: f64 = 0.1;
 
 /// So many of so many, with the interval of the share.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -108,9 +114,15 @@ pub fn statistics(session: &Session, reviewer: &str) -> Statistics {
     let (mut decided, mut unsure, mut taken) = (0, 0, 0);
     let (mut missed, mut blind) = (0, 0);
     let mut flags: Vec<bool> = Vec::new();
+    // Of `flags`, those before the first undecided row.
+    let (mut in_order, mut left) = (None, 0);
     let mut groups: BTreeMap<(u32, u32), (usize, usize)> = BTreeMap::new();
     for sample in &samples.list {
-        let Some(held) = own.held(sample.row) else { continue };
+        let Some(held) = own.held(sample.row) else {
+            in_order.get_or_insert(flags.len());
+            left += usize::from(sample.flagged);
+            continue;
+        };
         decided += 1;
         let Some(wrong) = is_wrong(&held.decision, sample, &samples.classes) else {
             unsure += 1;
@@ -145,7 +157,7 @@ pub fn statistics(session: &Session, reviewer: &str) -> Statistics {
         missed: Share::new(missed, blind),
         unflagged: samples.unflagged,
         agreement: others.filter_map(|(name, other)| agreement([reviewer, name], own, other)).collect(),
-        advice: advice(&flags),
+        advice: advice(&flags[..in_order.unwrap_or(flags.len())], left),
     }
 }
 
@@ -181,17 +193,29 @@ fn agreement(names: [&str; 2], one: &Reviewer, other: &Reviewer) -> Option<Agree
     (rows > 0).then(|| Agreement { reviewers: names.map(str::to_owned), rows, alike, kappa })
 }
 
-/// Flags come most suspicious first, so the last decided ones say what the following ones will be like.
-fn advice(flags: &[bool]) -> Option<String> {
+/// By flags in the order of the list, of which none is left out, and how many are left behind them.
+fn advice(flags: &[bool], left: usize) -> Option<String> {
     let last = flags.len().checked_sub(LAST).map(|from| &flags[from..])?;
     let wrong = last.iter().filter(|wrong| **wrong).count();
-    let share = wrong as f64 / LAST as f64;
-    Some(if share < FEW {
-        format!(
-            "Of the last {LAST} flags {wrong} were wrong labels: further ones will hardly pay, and you may stop."
-        )
-    } else {
-        format!("Of the last {LAST} flags {wrong} were wrong labels: going on pays.")
+    let [low, high] = Share::new(wrong, LAST).interval;
+    let share = |share: f64| format!("{:.0} %", 100.0 * share);
+    let found = format!(
+        "Of the last {LAST} flags in their order {wrong} were wrong labels, which makes {} to {}.",
+        share(low),
+        share(high)
+    );
+    let most = (high * left as f64).ceil() as usize;
+    Some(match left {
+        0 => format!("{found} No flag is left."),
+        _ if high < FEW => {
+            format!(
+                "{found} So among the {left} flags that are left hardly more than {most} are: you may stop."
+            )
+        }
+        _ if low > MANY => format!("{found} {left} flags are left: going on pays."),
+        _ => format!(
+            "{found} {left} flags are left, with hardly more than {most} wrong labels among them: going on pays if these matter."
+        ),
     })
 }
 
@@ -263,11 +287,32 @@ mod tests {
     }
 
     #[test]
-    fn advice_follows_the_last_fifty_flags() {
-        assert!(advice(&[true; 49]).is_none());
-        assert!(advice(&[true; 60]).unwrap().contains("going on"));
-        let flags: Vec<bool> = (0..100).map(|at| at < 52).collect();
-        assert!(advice(&flags).unwrap().contains("may stop"));
+    fn advice_follows_the_last_fifty_flags_and_how_sure_their_share_is() {
+        let told = |wrong: usize, left: usize| {
+            let flags: Vec<bool> = (0..30).map(|_| true).chain((0..LAST).map(|at| at < wrong)).collect();
+            advice(&flags, left).unwrap()
+        };
+        assert!(advice(&[true; LAST - 1], 9).is_none());
+        // Wilson: 4 of 50 are 3.2 to 18.8 %, 5 are 4.3 to 21.4, 10 are 11.2 to 33.0.
+        assert!(told(4, 100).contains("hardly more than 19 are: you may stop"), "{}", told(4, 100));
+        assert!(told(5, 100).contains("22 wrong labels") && told(5, 100).contains("if these matter"));
+        assert!(told(10, 100).contains("going on pays."));
+        assert!(told(10, 0).contains("No flag is left"));
+    }
+
+    #[test]
+    fn what_was_accepted_further_down_does_not_count_for_advice() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = session(folder.path(), 200, 0);
+        let rows: Vec<u64> = (0..50).collect();
+        session.decide("ann", &wish(&rows, label("a"))).unwrap();
+        let accepted: Vec<u64> = (80..160).collect();
+        session.decide("ann", &wish(&accepted, label("c"))).unwrap();
+        let said = statistics(&session, "ann").advice.unwrap();
+        assert!(
+            said.contains(" 0 were wrong") && said.contains("70 flags") && said.contains("may stop"),
+            "{said}"
+        );
     }
 
     proptest! {

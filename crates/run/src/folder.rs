@@ -6,7 +6,7 @@
 //! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
 //! | `checkpoints/` | the two newest states, until the run is finished |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
-//! | `audit.json`, `corrected.csv` | at the end of an audit; `training.html` is the page of its training, if it trained |
+//! | `audit.json`, `corrected.csv`, `evidence.csv` | at the end of an audit; `training.html` is the page of its training, if it trained |
 //! | `summary.txt` | what was printed at the end; written last, so a run that has it is finished |
 //!
 //! Files that the program did not write itself are neither replaced nor removed: [`OwnFolder`] keeps the list.
@@ -81,7 +81,14 @@ impl RunFolder {
                 open_own(&baseline)?.dissolve()?;
             }
         }
-        let named = ["audit.json", "corrected.csv", "consensus.csv", "training.html", "model-2.safetensors"];
+        let named = [
+            "audit.json",
+            "corrected.csv",
+            "evidence.csv",
+            "consensus.csv",
+            "training.html",
+            "model-2.safetensors",
+        ];
         own.claim(RESULTS.into_iter().chain(PRODUCTS).chain(named))?;
         let noise = material.noise.as_ref().map_or("none", |noise| noise.hash.as_str());
         let words =

@@ -5,7 +5,7 @@ use crate::recipe::Recipe;
 use crate::summary::{Summary, name, summarise};
 use crate::{Keep, Material, Result, Trained, clock};
 use negscale_audit::{Audit, Cells, Finding};
-use negscale_data::{Dataset, Items};
+use negscale_data::{Dataset, Items, Reviewed};
 use negscale_methods::trainer::Trainer;
 use negscale_report::{
     ConfusionRows, CountMatrix, Figure, NOISE_ESTIMATED, RelationRow, Relations, RunReport, Separation,
@@ -84,6 +84,23 @@ pub fn write_results(folder: &RunFolder, summary: &Summary, baseline: Option<&Su
     write(&folder.file(crate::RESULTS), format!("{results}\n").as_bytes())
 }
 
+/// What a review changed in the labels.
+fn review_rows(review: &Reviewed) -> Vec<SummaryRow> {
+    let Reviewed { kept, changed, dropped, unsure, by_audit, right } = review;
+    let looked_at = (kept + changed + dropped + unsure) as u64;
+    let note = format!(
+        "{changed} changed, {kept} kept, {dropped} dropped and left out, {unsure} unsure; {by_audit} more changed by the audit"
+    );
+    let mut rows = vec![SummaryRow::new("Labels looked at in a review", Figure::Count(looked_at), note)];
+    if let Some([before, now]) = right {
+        let share =
+            |label: &str, share: f64, note: &str| SummaryRow::new(label, Figure::Fraction(share), note);
+        rows.push(share("Labels that are right, before the review", *before, "by the known truth"));
+        rows.push(share("Labels that are right, as trained on", *now, "dropped samples left out"));
+    }
+    rows
+}
+
 fn count(classes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Result<CountMatrix> {
     let mut counts = vec![0; classes * classes];
     pairs.for_each(|(row, column)| counts[row as usize * classes + column as usize] += 1);
@@ -104,6 +121,9 @@ fn report(
     let row = summary.iter_mut().find(|row| row.label == NOISE_ESTIMATED);
     if let (Some(row), Some(rate)) = (row, results.noise_estimated()) {
         row.figure = Figure::Fraction(rate);
+    }
+    if let Some(review) = &results.review {
+        summary.extend(review_rows(review));
     }
     let truth = train.truth();
     if let Some(truth) = truth {

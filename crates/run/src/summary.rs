@@ -6,7 +6,7 @@ use crate::{Material, Result, Trained, instructions};
 use anyhow::Context;
 use negscale::{PairCoverage, Taxonomy};
 use negscale_audit::{Audit, FLAG_BELOW, Measures, NoiseEstimate, Predictions};
-use negscale_data::Dataset;
+use negscale_data::{Dataset, Reviewed};
 use negscale_methods::trainer::Estimated;
 use negscale_nets::precision_name;
 use negscale_records::EpochRecord;
@@ -39,6 +39,8 @@ pub struct Summary {
     pub samples: usize,
     /// Share of wrong labels, where the truth is known.
     pub noise: Option<f64>,
+    /// What a review changed in the labels, where there was one.
+    pub review: Option<Reviewed>,
     /// How many true labels the method was given.
     pub true_labels: usize,
     /// Seconds of training, those before a stop included.
@@ -67,6 +69,20 @@ pub fn name(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
 fn acting(recipe: &Recipe, coverage: Option<&PairCoverage>) -> String {
     let plugin = &recipe.train.plugin;
     coverage.map_or_else(|| plugin.clone(), |coverage| coverage.qualified_name(plugin))
+}
+
+/// What a review changed, by name.
+fn review_figures(review: &Reviewed) -> impl Iterator<Item = (String, serde_json::Value)> {
+    let counts = [
+        ("review_changed", review.changed),
+        ("review_kept", review.kept),
+        ("review_dropped", review.dropped),
+        ("review_unsure", review.unsure),
+        ("review_by_audit", review.by_audit),
+    ];
+    let shares = ["labels_right_before", "labels_right"].into_iter().zip(review.right.into_iter().flatten());
+    let counts = counts.into_iter().map(|(name, count)| (name.to_owned(), count.into()));
+    counts.chain(shares.map(|(name, share)| (name.to_owned(), share.into())))
 }
 
 /// Ranks all labels.
@@ -117,6 +133,7 @@ pub(crate) fn summarise(
         audit: material.train.truth().map(|truth| ranked.measure(truth)).transpose()?,
         curve: material.train.truth().and_then(|truth| ranking(&ranked, truth)),
         noise: material.noise_rate(),
+        review: material.train.review().copied(),
         seconds: trained.records.iter().map(|record| record.seconds).sum(),
         ranked,
         estimate,
@@ -175,6 +192,9 @@ impl Summary {
             "seconds": self.seconds,
             "errors_verdict": self.noise_on_tree().map(LabelNoise::verdict),
         });
+        if let (Some(map), Some(review)) = (object.as_object_mut(), &self.review) {
+            map.extend(review_figures(review));
+        }
         if let Some(map) = object.as_object_mut() {
             let all = [("", &self.label_noise), ("believed_", &self.believed_noise)];
             all.into_iter()

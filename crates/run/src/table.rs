@@ -33,6 +33,8 @@ pub fn render(summary: &Summary, baseline: Option<&Summary>) -> String {
     line("wrong labels: recall of flags", &|s| percent(s.audit?.flag_recall));
     line("wrong labels: true class suggested", &|s| percent(s.audit?.suggestion_accuracy));
     line("labels flagged", &|s| Some(format!("{} of {}", s.flagged, s.samples)));
+    line("labels right, before the review", &|s| percent(s.review?.right.map(|[before, _]| before)));
+    line("labels right, as trained on", &|s| percent(s.review?.right.map(|[_, now]| now)));
     line("noise, true", &|s| percent(s.noise));
     line("noise, estimated", &|s| percent(s.noise_estimated()));
     let often = |s: &Summary| s.noise_on_tree()?.errors.related;

@@ -69,8 +69,10 @@ def check(audit):
     print(f"wrong labels        {sum(wrong)} of {len(wrong)}")
     print(f"among the first 100 {sum(wrong[:100])}")
     print(f"flagged             {len(hits)}, of these wrong {sum(hits)}")
-    corrected = csv.DictReader(open(Path(audit, "corrected.csv")))
-    print(f"wrong in corrected  {sum(row['label'] != truth[row['path']] for row in corrected)}")
+    for what, name in [("corrected", "corrected.csv"), ("reviewed ", "review/corrected.csv")]:
+        if Path(audit, name).exists():
+            table = csv.DictReader(open(Path(audit, name)))
+            print(f"wrong in {what}  {sum(row['label'] != truth[row['path']] for row in table)}")
 
 
 if __name__ == "__main__":

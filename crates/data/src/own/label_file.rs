@@ -2,10 +2,13 @@
 //!
 //! A `.csv` may say which item each row belongs to, in columns `index` (items counted from 0), `path` (or `file_name`) or of ids; then
 //! its rows may stand in any order ([`super::join`]). Without such a column, rows are in the order of the items.
+//!
+//! A `.csv` that `negscale review export` wrote also says what people decided ([`super::reviewed`]).
 
 use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;
 use super::lines::{self, Records, column, line, read_lines};
+use super::reviewed::{ReviewColumns, ReviewPlaces};
 use super::side::SideColumns;
 use super::words::Words;
 use crate::npy;
@@ -132,6 +135,7 @@ struct Places {
     source: Option<usize>,
     annotators: Vec<usize>,
     keys: [Option<usize>; 3],
+    review: Option<ReviewPlaces>,
     /// Whether a column is known by its name, so that the first line must be a header.
     named: bool,
 }
@@ -154,7 +158,15 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
     }
     if asked.header == Header::No {
         let label = first.len().saturating_sub(1);
-        return Ok(Places { label, truth: None, source: None, annotators, keys: [None; 3], named });
+        return Ok(Places {
+            label,
+            truth: None,
+            source: None,
+            annotators,
+            keys: [None; 3],
+            review: None,
+            named,
+        });
     }
     let truth = truth.or_else(|| find(&[TRUTH]));
     let other_than = |at: &usize, taken: &[Option<usize>]| !taken.contains(&Some(*at));
@@ -189,7 +201,8 @@ fn places(path: &Path, first: &csv::StringRecord, asked: Asked) -> Result<Places
             }
         }
     };
-    Ok(Places { label, truth, source, annotators, keys: [index, place, id], named })
+    let review = ReviewPlaces::find(&first.iter().collect::<Vec<_>>(), label);
+    Ok(Places { label, truth, source, annotators, keys: [index, place, id], review, named })
 }
 
 /// Labels in a column: the one asked for, else one with a usual header, else the last. `path` is for messages.
@@ -199,8 +212,9 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
         return Err(Error::format(path, None, "the file is empty"));
     };
     let first = first.clone();
-    let Places { label, truth, source, annotators, keys, named } = places(path, &first, asked)?;
+    let Places { label, truth, source, annotators, keys, review, named } = places(path, &first, asked)?;
     let mut side = SideColumns::new(source.is_some(), annotators.len());
+    side.review = review.as_ref().map(|_| ReviewColumns::default());
     let label_place = Some(label).filter(|_| annotators.is_empty());
     let (mut given, mut truths) = (Column::new(false), Column::new(false));
     let mut columns: [Words; 3] = Default::default();
@@ -212,9 +226,17 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
         if let Some(word) = one.map_err(|problem| Error::format(path, line(number), problem))? {
             given.push(word);
         }
+        let mut is_dropped = false;
+        if let (Some(places), Some(review)) = (&review, &mut side.review) {
+            let cell = |at: usize| unguard(record.get(at).unwrap_or_default());
+            let pushed = review.push(cell(places.word), cell(places.before), cell(label));
+            is_dropped = pushed.map_err(|problem| Error::format(path, line(number), problem))?;
+        }
         for (place, column) in [(label_place, &mut given), (truth, &mut truths)] {
             let Some(place) = place else { continue };
             match record.get(place) {
+                // A label that nobody is to use.
+                _ if is_dropped && place == label => column.push(""),
                 Some(word) if !word.is_empty() => column.push(unguard(word)),
                 _ => return Err(Error::format(path, line(number), "the label is missing")),
             }
@@ -227,7 +249,8 @@ pub fn from_csv(path: &Path, reader: impl Read, asked: Asked) -> Result<LabelFil
         lines.push(number);
     }
     let own = unguard(&first[label]);
-    let header = named || decide(path, asked.header, &below, &first, own, given.has(own))?;
+    let header =
+        named || review.is_some() || decide(path, asked.header, &below, &first, own, given.has(own))?;
     if !header {
         // Names that looked like those of columns are items after all.
         if truth.is_some() || keys.iter().any(Option::is_some) || label + 1 != first.len() {

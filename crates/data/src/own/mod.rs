@@ -30,6 +30,7 @@ pub mod passed;
 pub mod predictions;
 mod recognise;
 mod relabel;
+mod reviewed;
 mod separator;
 mod shards;
 pub mod side;
@@ -60,7 +61,7 @@ pub struct OwnOptions {
     /// Name of the dataset; by default that of its file or folder.
     pub name: Option<String>,
     /// File of labels: `.npy`, `.csv`, or `.txt` with one per line. For an array that has none, or instead of those of any data;
-    /// joined by its columns `index` or `path` or by ids, without them in the order of the items.
+    /// joined by its columns `index` or `path` or by ids, without them in the order of the items. Items that a review dropped are left out.
     pub labels: Option<PathBuf>,
     /// Whether the labels file, or the table where there is none, begins with a header.
     pub header: Header,
@@ -235,7 +236,9 @@ pub fn open_in_full(path: &Path, options: &OwnOptions) -> Result<Opened> {
     let mut notes = std::mem::take(&mut train.notes);
     notes.extend(test.iter_mut().flat_map(|test| test.notes.drain(..)));
     let left_out = std::mem::take(&mut train.left_out);
-    let splits = Splits { notes, left_out, ..assemble(name, train, test, options)? };
+    let mut splits = assemble(name, train, test, options)?;
+    notes.append(&mut splits.notes);
+    let splits = Splits { notes, left_out, ..splits };
     let splits = if options.skip_unreadable { splits.without_unreadable()? } else { splits };
     Ok(Opened { splits, form })
 }
@@ -320,14 +323,19 @@ fn assemble(
     let vocabulary = vocabulary_of(&name, &train.given, others, train.names.as_deref(), options)?;
     let derived = options.class_names.is_none() && train.names.is_none();
     let classes = vocabulary.clone().into_names();
-    let dataset = |part: LabelledItems, which: &str| {
+    let mut notes = Vec::new();
+    let mut dataset = |part: LabelledItems, which: &str| {
         // Labels of the training split made the classes; only others can fail to be among them.
         let hint = if derived {
             "; classes are those of the training split: remove such items, or name all classes in a file (--class-names)"
         } else {
             ""
         };
-        let given = vocabulary.apply(&part.given).map_err(|problem| wrong(which, problem + hint))?;
+        let given = match &part.side.review {
+            Some(review) => review.classes(&part.given, &vocabulary),
+            None => vocabulary.apply(&part.given),
+        };
+        let given = given.map_err(|problem| wrong(which, problem + hint))?;
         let truth = part.truth.map(|truth| vocabulary.apply(&truth)).transpose();
         let truth = truth.map_err(|problem| wrong(which, format!("true {problem}{hint}")))?;
         let annotators = part.side.annotators(&options.label_columns, &vocabulary);
@@ -335,12 +343,16 @@ fn assemble(
         let given = annotators.as_ref().map_or(given, Annotators::majority);
         let sources = part.side.sources()?;
         let dataset = Dataset::new(format!("{name}{which}"), classes.clone(), part.items, given, truth)?;
-        dataset.with_provenance(sources, annotators)
+        let dataset = dataset.with_provenance(sources, annotators)?;
+        let Some(review) = &part.side.review else { return Ok(dataset) };
+        let (dataset, note) = review.apply(dataset, &vocabulary)?;
+        notes.push(note);
+        Ok(dataset)
     };
     let train = dataset(train, "")?;
     let test = test.map(|test| dataset(test, " (test)")).transpose()?;
     let Some(rows) = &options.test_rows else {
-        return Ok(Splits::new(train, test));
+        return Ok(Splits { notes, ..Splits::new(train, test) });
     };
     let count = train.len();
     if rows.start >= rows.end || rows.end > count || rows.len() == count {
@@ -349,5 +361,5 @@ fn assemble(
     }
     let outside: Vec<usize> = (0..count).filter(|row| !rows.contains(row)).collect();
     let inside: Vec<usize> = rows.clone().collect();
-    Ok(Splits::new(train.subset(&outside)?, Some(train.subset(&inside)?)))
+    Ok(Splits { notes, ..Splits::new(train.subset(&outside)?, Some(train.subset(&inside)?)) })
 }

@@ -33,12 +33,21 @@ pub fn relabel(what: &str, splits: Splits, options: &OwnOptions) -> Result<Split
         notes.extend(joined.notes);
         let wrong = |problem: String| Error::format(file, None, problem);
         let vocabulary = Vocabulary::of_classes(dataset.classes()).map_err(wrong)?;
-        let given = vocabulary.apply(&joined.given).map_err(wrong)?;
+        let given = match &joined.side.review {
+            Some(review) => review.classes(&joined.given, &vocabulary),
+            None => vocabulary.apply(&joined.given),
+        };
+        let given = given.map_err(wrong)?;
         let truth = joined.truth.map(|truth| vocabulary.apply(&truth)).transpose().map_err(wrong)?;
         let truth = truth.or(dataset.truth().map(<[u32]>::to_vec));
         let annotators = joined.side.annotators(&options.label_columns, &vocabulary).map_err(wrong)?;
         let given = annotators.as_ref().map_or(given, Annotators::majority);
-        dataset.relabelled(given, truth)?.with_provenance(joined.side.sources()?, annotators)
+        let dataset =
+            dataset.relabelled(given, truth)?.with_provenance(joined.side.sources()?, annotators)?;
+        let Some(review) = &joined.side.review else { return Ok(dataset) };
+        let (dataset, note) = review.apply(dataset, &vocabulary)?;
+        notes.push(note);
+        Ok(dataset)
     };
     let train = with(splits.train, &options.labels)?;
     let test = splits.test.map(|test| with(test, &options.test_labels)).transpose()?;

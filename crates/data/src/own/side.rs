@@ -1,6 +1,7 @@
-//! Columns beside labels and features: where an item comes from, and labels by several annotators. Their cells may be blank.
+//! Columns beside labels and features: where an item comes from, labels by several annotators, and what a review said. Their cells may be blank.
 
 use super::labels::{Column, Vocabulary};
+use super::reviewed::ReviewColumns;
 use super::{OwnOptions, extension, parquet, table};
 use crate::{Annotators, Result, Sources};
 use std::path::Path;
@@ -12,6 +13,8 @@ pub struct SideColumns {
     pub source: Option<Column>,
     /// Labels by each annotator, where there are several.
     pub annotators: Vec<Column>,
+    /// What a review said of labels, where the file of labels is an exported one.
+    pub review: Option<ReviewColumns>,
 }
 
 impl SideColumns {
@@ -21,6 +24,7 @@ impl SideColumns {
         Self {
             source: has_source.then(column),
             annotators: std::iter::repeat_with(column).take(annotators).collect(),
+            review: None,
         }
     }
 
@@ -30,13 +34,14 @@ impl SideColumns {
         Self {
             source: self.source.as_ref().map(pick),
             annotators: self.annotators.iter().map(pick).collect(),
+            review: self.review.as_ref().map(|review| review.pick(order)),
         }
     }
 
     /// These columns, and those of `other` that are missing here.
     pub(super) fn or(self, other: Self) -> Self {
         let annotators = if self.annotators.is_empty() { other.annotators } else { self.annotators };
-        Self { source: self.source.or(other.source), annotators }
+        Self { source: self.source.or(other.source), annotators, review: self.review.or(other.review) }
     }
 
     /// Adds the cells of the next item. Gives its first label by an annotator, or what is wrong if there is none.

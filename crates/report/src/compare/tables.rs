@@ -8,7 +8,7 @@ use crate::table::{Best, Cell, Column, ColumnKind, NumberFormat, Table};
 use negscale_records::statistics::{CONFIDENCE, Sample};
 
 /// Figures of a run: their name in `results.json`, what stands above them, how they are written, and which is best.
-const FIGURES: [(&str, &str, NumberFormat, Option<Best>); 8] = [
+const FIGURES: [(&str, &str, NumberFormat, Option<Best>); 10] = [
     ("test_last10", "test, last 10", PERCENT, Some(Best::Largest)),
     ("test_last", "test, last", PERCENT, Some(Best::Largest)),
     ("test_best_by_validation", "test, best by validation", PERCENT, Some(Best::Largest)),
@@ -16,6 +16,8 @@ const FIGURES: [(&str, &str, NumberFormat, Option<Best>); 8] = [
     ("audit_average_precision", "wrong labels found, AP", PERCENT, Some(Best::Largest)),
     ("noise_achieved", "noise, actual", PERCENT, None),
     ("noise_estimated", "noise, estimated", PERCENT, None),
+    ("labels_right_before", "labels right, before review", PERCENT, None),
+    ("labels_right", "labels right, reviewed", PERCENT, None),
     ("seconds", "seconds", NumberFormat { digits: 0, percent: false }, None),
 ];
 const PERCENT: NumberFormat = NumberFormat { digits: 2, percent: true };

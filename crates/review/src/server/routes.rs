@@ -127,11 +127,13 @@ impl App {
 
     fn value(&self, method: &Method, address: &Uri, body: &[u8]) -> Option<Result<Value>> {
         Some(match (method.as_str(), address.path()) {
-            ("GET", "/api/next") => Ok(self.next(&mut self.session())),
+            ("GET", "/api/next") => self.current().map(|mut session| self.next(&mut session)),
             ("GET", "/api/evidence") => self.evidence(address),
-            ("GET", "/api/groups") => Ok(self.groups()),
+            ("GET", "/api/groups") => self.groups(),
             ("GET", "/api/group") => self.group(address),
-            ("GET", "/api/figures") => Ok(json!(statistics(&self.session(), &self.reviewer))),
+            ("GET", "/api/figures") => {
+                self.current().map(|session| json!(statistics(&session, &self.reviewer)))
+            }
             ("POST", "/api/classes") => self.classes(body),
             ("POST", "/api/decide") => self.decide(body),
             ("POST", "/api/undo") => self.undo(),
@@ -144,6 +146,13 @@ impl App {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// With what other processes have recorded.
+    fn current(&self) -> Result<MutexGuard<'_, Session>> {
+        let mut session = self.session();
+        session.refresh()?;
+        Ok(session)
+    }
+
     fn page(&self) -> Answer {
         let page = Page { title: &self.title, reviewer: &self.reviewer, is_blind: self.is_blind };
         match page.render() {
@@ -152,9 +161,13 @@ impl App {
         }
     }
 
-    /// Of rows to look at only.
+    /// Of rows to look at and their neighbours only.
     fn picture(&self, row: &str) -> Answer {
-        let row = row.parse().ok().filter(|row| self.session().samples.place(*row).is_some());
+        let is_shown = |row: &u64| {
+            let session = self.session();
+            session.samples.place(*row).is_some() || session.samples.near.contains(row)
+        };
+        let row = row.parse().ok().filter(is_shown);
         match row.and_then(|row| self.content.picture(row)) {
             Some(picture) => answer(StatusCode::OK, picture.kind, picture.bytes),
             None => refuse(
@@ -171,7 +184,7 @@ impl App {
         let shown = places.iter().filter_map(|row| session.samples.place(*row));
         let samples = &session.samples;
         let next: Vec<Shown> = shown
-            .map(|place| Shown::of(samples, &samples.list[place], has_evidence).with(&self.content))
+            .map(|place| Shown::of(samples, &samples.list[place], &self.content, has_evidence))
             .collect();
         let decided = session
             .decisions
@@ -194,7 +207,7 @@ impl App {
         let first = rows.first().and_then(|row| session.samples.place(*row));
         let samples = &session.samples;
         let first =
-            first.map(|place| Shown::of(samples, &samples.list[place], !self.is_blind).with(&self.content));
+            first.map(|place| Shown::of(samples, &samples.list[place], &self.content, !self.is_blind));
         let mut value = self.next(&mut session);
         value["undone"] = json!(rows.len());
         value["first"] = json!(first);
@@ -206,14 +219,15 @@ impl App {
         let place = session.samples.place(row);
         let place =
             place.ok_or_else(|| Error::Refused(format!("row {row} is not among those to look at")))?;
-        Ok(json!(Evidence::of(&session.samples.list[place])))
+        let samples = &session.samples;
+        Ok(json!(Evidence::of(samples, &samples.list[place], &self.content)))
     }
 
-    fn groups(&self) -> Value {
-        let session = self.session();
+    fn groups(&self) -> Result<Value> {
+        let session = self.current()?;
         let groups = session.groups(&self.reviewer);
         let shown = groups.iter().take(LISTED).map(|group| ShownGroup::of(&session, *group));
-        json!({ "groups": shown.collect::<Vec<_>>(), "all": groups.len() })
+        Ok(json!({ "groups": shown.collect::<Vec<_>>(), "all": groups.len() }))
     }
 
     fn group(&self, address: &Uri) -> Result<Value> {
@@ -223,8 +237,7 @@ impl App {
             |number: u64| u32::try_from(number).map_err(|_| Error::Refused("there is no such class".into()));
         let (given, suggested, from) = (class(given?)?, class(suggested?)?, from? as usize);
         let found = session.of_group(&self.reviewer, given, suggested, from, OF_GROUP);
-        let shown =
-            found.into_iter().map(|sample| Shown::of(&session.samples, sample, true).with(&self.content));
+        let shown = found.into_iter().map(|sample| Shown::of(&session.samples, sample, &self.content, true));
         Ok(json!({ "rows": shown.collect::<Vec<_>>() }))
     }
 

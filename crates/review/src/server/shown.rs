@@ -1,6 +1,7 @@
 //! What the page is told of rows.
 
 use crate::content::Content;
+use crate::evidence::{Position, position};
 use crate::samples::{Sample, Samples};
 use crate::session::{Group, Session};
 use serde::Serialize;
@@ -15,6 +16,9 @@ pub struct Shown {
     others: Vec<String>,
     picture: bool,
     columns: Vec<(String, String)>,
+    /// Where the two classes are in the tree; of a blind row as of any other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tree: Option<Position>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
 }
@@ -28,11 +32,27 @@ pub struct Evidence {
     given: Option<f32>,
     distance: Option<u32>,
     reasons: Vec<String>,
+    near: Vec<Near>,
+}
+
+/// A row near another.
+#[derive(Debug, Serialize)]
+struct Near {
+    row: u64,
+    label: String,
+    picture: bool,
+    words: Option<String>,
 }
 
 impl Evidence {
     /// Of this row.
-    pub fn of(sample: &Sample) -> Self {
+    pub fn of(samples: &Samples, sample: &Sample, content: &Content) -> Self {
+        let near = sample.near.iter().map(|neighbour| Near {
+            row: neighbour.row,
+            label: samples.name(neighbour.class).to_owned(),
+            picture: content.is_pictures(),
+            words: content.brief(neighbour.row),
+        });
         let reasons = sample.reasons.split("; ").filter(|reason| !reason.is_empty());
         Self {
             flagged: sample.flagged,
@@ -41,13 +61,14 @@ impl Evidence {
             given: sample.probabilities[1],
             distance: sample.tree_distance,
             reasons: reasons.map(str::to_owned).collect(),
+            near: near.collect(),
         }
     }
 }
 
 impl Shown {
-    /// Without its columns, which are read from the data.
-    pub fn of(samples: &Samples, sample: &Sample, has_evidence: bool) -> Self {
+    /// With what the data have.
+    pub fn of(samples: &Samples, sample: &Sample, content: &Content, has_evidence: bool) -> Self {
         let name = |class: u32| samples.name(class).to_owned();
         Self {
             row: sample.row,
@@ -55,17 +76,11 @@ impl Shown {
             given: name(sample.given),
             suggested: name(sample.suggested),
             others: samples.others(sample).into_iter().map(name).collect(),
-            picture: false,
-            columns: Vec::new(),
-            evidence: has_evidence.then(|| Evidence::of(sample)),
+            picture: content.is_pictures(),
+            columns: content.columns(sample.row),
+            tree: samples.tree.as_ref().map(|tree| position(tree, sample.given, sample.suggested)),
+            evidence: has_evidence.then(|| Evidence::of(samples, sample, content)),
         }
-    }
-
-    /// With what the data have.
-    pub fn with(mut self, content: &Content) -> Self {
-        self.picture = content.is_pictures();
-        self.columns = content.columns(self.row);
-        self
     }
 }
 

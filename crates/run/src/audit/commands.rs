@@ -52,6 +52,11 @@ pub fn train(data: &str, own: &OwnOptions, corrected: &str) -> String {
     format!("negscale train --data {} --labels {}{flags}", quoted(data), quoted(corrected))
 }
 
+/// The command that looks through what an audit flagged.
+pub fn review(place: &Path) -> String {
+    format!("negscale review {}", quoted(&place.display().to_string()))
+}
+
 /// The command that audits the data as part of a pipeline; `more` is what else it needs.
 pub fn check(data: &str, own: &OwnOptions, more: &str, most: f64) -> String {
     format!("negscale audit {}{}{more} --check {most:.2}", quoted(data), again(own))

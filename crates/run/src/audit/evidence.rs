@@ -1,6 +1,7 @@
 //! Why a label is doubted, in words and numbers.
 
 use super::losses::LossHistory;
+use super::near::Near;
 use negscale::taxonomy::{Relation, Thresholds};
 use negscale_audit::neighbours::{Copies, Outliers};
 use negscale_audit::{Finding, NoiseEstimate, Predictions};
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 pub struct Evidence<'a> {
     /// What models say of true classes.
     pub predictions: Option<&'a Predictions>,
-    /// Classes of the nearest neighbours of some samples, by sample.
-    pub near: BTreeMap<usize, Vec<u32>>,
+    /// The nearest neighbours of some samples, by sample.
+    pub near: BTreeMap<usize, Near>,
     /// Near-copies.
     pub copies: Option<Copies>,
     /// Near-copies that are in the test part as well: numbers from the length of the training part on are rows of the test part.
@@ -47,14 +48,14 @@ impl Evidence<'_> {
     /// The numbers on one label.
     pub fn numbers(&self, finding: &Finding, estimate: Option<&NoiseEstimate>) -> Numbers {
         let (sample, verdict) = (finding.index, &finding.verdict);
-        let count = |near: &Vec<u32>, class| near.iter().filter(|&&other| other == class).count();
+        let count = |near: &Near, class| near.labels.iter().filter(|&&other| other == class).count();
         Numbers {
             predicted: self.predictions.map(|p| p.likeliest(sample)).map(|e| (e.class, e.probability)),
             given: self.predictions.map(|p| p.probability(sample, verdict.given)),
             near: self
                 .near
                 .get(&sample)
-                .map(|near| [near.len(), count(near, verdict.given), count(near, verdict.suggested)]),
+                .map(|near| [near.rows.len(), count(near, verdict.given), count(near, verdict.suggested)]),
             confusion: estimate.filter(|_| verdict.given != verdict.suggested).map(|estimate| {
                 let classes = estimate.given_counts.len();
                 let cell = estimate.joint[verdict.given as usize * classes + verdict.suggested as usize];

@@ -9,12 +9,14 @@ mod figures;
 mod flags;
 mod losses;
 mod memory;
+mod near;
 mod page;
 pub mod parts;
 mod rows;
 mod votes;
 mod words;
 
+pub use commands::review as review_command;
 pub use embeddings::audit_embeddings;
 pub use evidence::Numbers;
 pub use memory::{Found, find};
@@ -28,9 +30,12 @@ use account::Account;
 use evidence::Evidence;
 use flags::Flags;
 use losses::LossHistory;
+use near::Near;
+use negscale_audit::crossfit::Rows;
 use negscale_audit::{Cells, Finding};
 use negscale_data::{Dataset, Items, Splits};
 use negscale_report::Judging;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -47,6 +52,8 @@ pub const AUDIT: Command = Command {
 };
 /// The page of the training run, if there was one.
 pub const TRAINING_PAGE: &str = "training.html";
+/// Of more samples no neighbours are looked for by a network that was trained.
+const MOST_ROWS: usize = 250_000;
 /// What any audit starts from.
 const ANY: &str = include_str!("../../recipes/audit.toml");
 /// What an audit of embeddings starts from.
@@ -103,7 +110,7 @@ pub fn audit(
         return Err(anyhow::anyhow!(problem).into());
     }
     let begun = Instant::now();
-    carry_out(&AUDIT, recipe, splits, out, options, watch, stop, |done| of_training(done, begun))
+    carry_out(&AUDIT, recipe, splits, out, options, watch, stop, |done| of_training(done, begun, stop))
 }
 
 /// The estimated share of wrong labels of an audit's results, and the upper end of its interval.
@@ -120,11 +127,13 @@ pub fn cannot_judge(results: &serde_json::Value) -> Option<&str> {
 }
 
 /// What an audit adds to a training run.
-fn of_training(done: &Done, begun: Instant) -> Result<String> {
+fn of_training(done: &Done, begun: Instant, stop: &Stop) -> Result<String> {
     let Done { recipe, material, folder, summary, trained, .. } = done;
     let losses = LossHistory::of(&trained.trainer.ledger()?);
     let notes = losses.as_ref().and_then(|losses| losses.advice(recipe.train.epochs));
-    let evidence = Evidence { predictions: summary.predictions.as_ref(), losses, ..Evidence::default() };
+    let near = near_by_network(done, stop)?;
+    let predictions = summary.predictions.as_ref();
+    let evidence = Evidence { predictions, losses, near, ..Evidence::default() };
     let words = vec![format!("{} was trained on the labels and judged them meanwhile.", summary.name)];
     let account = Account {
         recipe,
@@ -155,6 +164,20 @@ fn of_training(done: &Done, begun: Instant) -> Result<String> {
         write(&folder.file(TRAINING_PAGE), &std::fs::read(&page)?)?;
     }
     write_account(&account, folder, Some(summary.seconds))
+}
+
+/// Neighbours of doubted labels by the features of the network that was trained; none of data whose features would fill the memory.
+fn near_by_network(done: &Done, stop: &Stop) -> Result<BTreeMap<usize, Near>> {
+    let Done { recipe, material, trained, summary, .. } = done;
+    let (train, doubted) = (&material.train, near::doubted(summary.ranked.findings()));
+    if doubted.is_empty() || train.len() > MOST_ROWS {
+        return Ok(BTreeMap::new());
+    }
+    let scan = trained.trainer.model(BTreeMap::new())?.scan(train, recipe.train.threads)?;
+    let rows = Rows::new(&scan.features, scan.dim)?;
+    let near = near::around(&doubted, &rows, train.given(), &|| !stop.is_asked());
+    stop.check()?;
+    Ok(near?)
 }
 
 /// Writes the files of an audit, and gives the words for people.
@@ -192,6 +215,12 @@ fn write_account(account: &Account, folder: &RunFolder, seconds_training: Option
     };
     audit.save_csv_with(folder.file("audit.csv"), origin, Cells::Guarded, (&MORE_COLUMNS, &more))?;
     audit.save_corrected(folder.file("corrected.csv"), origin)?;
+    if let Some(table) = near::table(account)? {
+        write(&folder.file(near::FILE), &table)?;
+    }
+    if let Some(tree) = account.tree {
+        write(&folder.file("tree.tsv"), tree.to_tsv().as_bytes())?;
+    }
     if let Some(agreed) = &account.agreed {
         agreed.save(&folder.file(votes::CONSENSUS), &account.material.train)?;
     }

@@ -178,6 +178,8 @@ fn next_steps(account: &Account) -> Vec<NextStep> {
         steps.push(step("Train on the corrected labels.", account.file("corrected.csv")));
         return steps;
     }
+    let review = account.place.filter(|_| account.audit.flagged() > 0).map(commands::review);
+    steps.extend(review.map(|review| step("Look through them in the browser, and decide.", Some(review))));
     let train = account.file("corrected.csv").map(|file| commands::train(data, own, &file));
     steps.extend(train.map(|train| step("Train on the corrected labels.", Some(train))));
     let check = commands::check(data, own, &given, most);

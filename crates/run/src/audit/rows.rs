@@ -3,6 +3,7 @@
 use super::account::Account;
 use super::evidence::Evidence;
 use super::flags::Flags;
+use super::near::{self, NEAR, Near};
 use super::votes::{Agreed, CONSENSUS, Votes};
 use super::{AUDIT, write_account};
 use crate::clock;
@@ -15,8 +16,7 @@ use negscale::Taxonomy;
 use negscale::taxonomy::class_means;
 use negscale_audit::crossfit::{CrossFit, CrossFitSettings, Rows, cross_fit};
 use negscale_audit::neighbours::{
-    CopySettings, NeighbourSettings, Neighbours, OutlierSettings, copies, copies_across, nearest_in_while,
-    nearest_while, outliers,
+    CopySettings, NeighbourSettings, OutlierSettings, copies, copies_across, nearest_while, outliers,
 };
 use negscale_audit::{NoiseModel, Predictions, Ranking, rate_by_means};
 use negscale_data::own::predictions::{self, Expected};
@@ -30,10 +30,6 @@ use std::time::Instant;
 
 /// Up to this many rows, near-copies and outliers are looked for without being asked to.
 const NEAR_UP_TO: usize = 20_000;
-/// Neighbours that are counted as evidence.
-const NEAR: usize = 10;
-/// Flagged labels whose neighbours are counted.
-const WITH_NEIGHBOURS: usize = 2_000;
 /// Files that a finished audit of this kind has.
 const PRODUCTS: [&str; 3] = ["audit.csv", "corrected.csv", "report.html"];
 
@@ -309,19 +305,14 @@ fn look_around(
     let (train, dim) = (&material.train, rows.dim());
     let go_on = || !stop.is_asked();
     let stopped = |error| if_asked(error, stop);
-    let flagged: Vec<usize> =
-        ranking.audit.findings().iter().filter(|f| f.flag).take(WITH_NEIGHBOURS).map(|f| f.index).collect();
-    let labels = |near: &Neighbours, row: usize, own: usize| -> Vec<u32> {
-        let others = near.indices(row).iter().filter(|&&other| other as usize != own);
-        others.take(NEAR).map(|&other| train.given()[other as usize]).collect()
-    };
+    let flagged = near::doubted(ranking.audit.findings());
     if is_asked || rows.len() <= NEAR_UP_TO {
         if rows.len() < 3 {
             return Ok(());
         }
         let settings = NeighbourSettings { count: NEAR, ..NeighbourSettings::default() };
         let near = nearest_while(rows, &settings, &go_on).map_err(stopped)?;
-        evidence.near = flagged.iter().map(|&row| (row, labels(&near, row, row))).collect();
+        evidence.near = flagged.iter().map(|&row| (row, Near::of(&near, row, row, train.given()))).collect();
         evidence.copies = Some(copies(rows, &near, &CopySettings::default())?);
         evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
         let test = material.splits.test.as_ref().map(features).transpose()?.flatten();
@@ -334,15 +325,7 @@ fn look_around(
             evidence.across = both.collect();
         }
     } else {
-        let chosen: Vec<f32> = flagged.iter().flat_map(|&row| rows.row(row)).copied().collect();
-        // One more: a row is its own nearest.
-        let settings = NeighbourSettings { count: NEAR + 1, ..NeighbourSettings::default() };
-        if !flagged.is_empty() {
-            let near =
-                nearest_in_while(&Rows::new(&chosen, dim)?, rows, &settings, &go_on).map_err(stopped)?;
-            evidence.near =
-                flagged.iter().enumerate().map(|(at, &row)| (row, labels(&near, at, row))).collect();
-        }
+        evidence.near = near::around(&flagged, rows, train.given(), &go_on).map_err(stopped)?;
         notes.push(format!(
             "near-copies and outliers were not looked for among {} rows; --neighbours (in Python neighbours=True) looks for them",
             rows.len()

@@ -112,6 +112,10 @@ impl RowStream {
             notes.extend(joined.notes);
             (given, truth) = (Some(joined.given), joined.truth.or(truth));
             side = joined.side.or(side);
+            if side.review.as_ref().is_some_and(|review| review.has_dropped()) {
+                let problem = "a review dropped rows, and data read row by row cannot leave them out: take them out of data and labels first";
+                return Err(Error::format(file, None, problem));
+            }
         }
         let Some(given) = given else {
             let problem = "an .npy file has no labels: give a labels file (--labels)";
@@ -141,6 +145,14 @@ impl RowStream {
     /// Numbers of a row.
     pub fn dim(&self) -> usize {
         self.store.dim()
+    }
+
+    /// Names of a row's numbers; none where they have no names.
+    pub fn names(&self) -> Vec<String> {
+        match &self.store {
+            Store::Arrays(_) => Vec::new(),
+            Store::Table(table) => table.names(),
+        }
     }
 
     /// Names of the classes.

@@ -212,6 +212,17 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Names of columns; none of a column of lists.
+    pub fn names(&self) -> Vec<String> {
+        let (Some(shard), Some(chosen)) = (self.shards.first(), self.chosen.first()) else {
+            return Vec::new();
+        };
+        let name = |&leaf: &usize| shard.schema().column(leaf).path().string();
+        if chosen.is_list { Vec::new() } else { chosen.leaves.iter().map(name).collect() }
+    }
+}
+
 /// Columns must be the same in all shards: rows are compared with one another.
 fn check_alike(shards: &[Shard], chosen: &[Chosen]) -> Result<()> {
     let names = |at: usize| -> Vec<String> {

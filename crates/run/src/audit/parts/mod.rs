@@ -22,6 +22,7 @@ use crate::{Result, Stop};
 use negscale_atomic_file::OwnFolder;
 use negscale_audit::crossfit::AuditModel;
 use negscale_data::own::OwnOptions;
+use negscale_data::stream::RowStream;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -99,6 +100,31 @@ pub fn whole(
     let mut merged = merge(out, None, tell, stop)?;
     merged.results["seconds"] = begun.elapsed().as_secs_f64().into();
     Ok(merged)
+}
+
+/// The rows of an audit in parts, opened again to look at some of them.
+#[derive(Debug)]
+pub struct Reopened {
+    /// What tells these rows and labels from any others.
+    pub fingerprint: String,
+    /// The rows, which are still those that were audited.
+    pub rows: RowStream,
+}
+
+/// Opens the rows of an audit in parts again, where they were.
+///
+/// # Errors
+/// They are no longer there or have changed, or the folder holds no models.
+pub fn reopen(out: &Path) -> Result<Reopened> {
+    let remembered = Remembered::of(&load(out)?)?;
+    let rows = source::open_again(&remembered, None)?;
+    Ok(Reopened { fingerprint: remembered.fingerprint, rows })
+}
+
+/// Whether a folder holds an audit in parts.
+#[must_use]
+pub fn is_in_parts(out: &Path) -> bool {
+    out.join(MODEL).is_file()
 }
 
 /// Reads the models of a folder.

@@ -93,7 +93,7 @@ pub fn write(
                 Some(SummaryRow::new(label, Figure::Fraction(value?), "by the known truth"))
             })
             .collect(),
-        next: next_steps(remembered, interval[1]),
+        next: next_steps(remembered, interval[1], to.parent().filter(|_| counts.all().flagged > 0)),
         judging: Some(judging),
         hardware: hardware(),
         version: version(),
@@ -102,15 +102,18 @@ pub fn write(
     Ok(report.write_html(to)?)
 }
 
-fn next_steps(remembered: &Remembered, most: f64) -> Vec<NextStep> {
+fn next_steps(remembered: &Remembered, most: f64, review: Option<&Path>) -> Vec<NextStep> {
     let step = |words: &str, command: String| NextStep { words: words.into(), command };
     let (data, own) = (remembered.data.display().to_string(), &remembered.options);
-    vec![
-        step("Look at the flagged labels, worst first.", "top.csv".into()),
+    let mut steps = vec![step("Look at the flagged labels, worst first.", "top.csv".into())];
+    let review = review.map(commands::review);
+    steps.extend(review.map(|review| step("Look through them in the browser, and decide.", review)));
+    steps.extend([
         step("Train on the corrected labels.", commands::train(&data, own, "corrected.csv")),
         step(
             "Make it a check of your pipeline.",
             commands::check(&data, own, " --memory 1GiB --out FOLDER", most),
         ),
-    ]
+    ]);
+    steps
 }
