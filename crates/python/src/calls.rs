@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -51,21 +51,6 @@ pub(crate) fn on_threads<R: Send>(work: impl FnOnce() -> R + Send) -> R {
         Some(pool) => pool.install(work),
         // No thread to be had: rayon on a single one would need one as well, so this is as far as it goes.
         None => work(),
-    }
-}
-
-/// Makes this thread one of those that share work, if none is yet: for the thread that trains, whose calls are short and many. A thread from
-/// outside sleeps while those of a pool do its work, and two wake-ups on end take as long as half of the work; one that belongs to the pool
-/// begins at once and is joined by the others as they wake up.
-pub(crate) fn take_part() {
-    static TAKEN: AtomicBool = AtomicBool::new(false);
-    if FORKS.load(Relaxed) > 0 || TAKEN.swap(true, Relaxed) {
-        return;
-    }
-    // If there are no threads to be had, all is as it was.
-    if let Ok(pool) = ThreadPoolBuilder::new().use_current_thread().build() {
-        // As long as this thread, or as any thread of a global pool.
-        std::mem::forget(pool);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plug-in loss: one batch in, value and gradient out. Called in every training step, so the way in and out is short.
 
 use crate::arrays::{classes, describe, indices, numbers, rows};
-use crate::calls::{detached, take_part};
+use crate::calls::detached;
 use crate::errors::{input_error, raise};
 use crate::taxonomy::tree_of;
 use crate::values;
@@ -227,7 +227,6 @@ impl Plugin {
             spaces.give_back(space);
             evaluated.map(|(value, terms)| (value, terms, gradient))
         };
-        take_part();
         let (value, terms, gradient) = detached(py, work)?.map_err(refusal)?;
         let gradient = match want_gradient {
             true => {

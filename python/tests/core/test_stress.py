@@ -103,41 +103,6 @@ def test_a_forked_child_computes_too(target):
     assert Plugin("cifar10").evaluate(*batch(*LARGE))[0] == wanted[0]
 
 
-THREADS = """
-import os
-import threading
-from negscale._negscale import Plugin
-from test_stress import LARGE, batch
-
-plugin, one, values, counts = Plugin("cifar10"), batch(*LARGE), [], []
-
-def call():
-    values.append(plugin.evaluate(*one)[0])
-
-def count():
-    counts.append(len(os.listdir("/proc/self/task")))
-
-count()
-call()
-count()
-other = threading.Thread(target=call)
-other.start()
-other.join()
-call()
-count()
-assert len(set(values)) == 1, values
-print(counts[1] - counts[0], counts[2] - counts[1])
-"""
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="no /proc here")
-def test_the_first_thread_that_calls_is_one_of_those_that_work():
-    variables = {**os.environ, "RAYON_NUM_THREADS": "3"}
-    done = subprocess.run([sys.executable, "-c", THREADS], capture_output=True, text=True, check=True, cwd=os.path.dirname(__file__), env=variables)
-    # Two work beside the first caller; one that calls later has three to work for it.
-    assert done.stdout.split() == ["2", "3"]
-
-
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
