@@ -76,13 +76,16 @@ for_this_cpu! {
         let factor = T::of(scale) * a;
         for_rows(threads, gamma, rows, b, |i, row, out| {
             *out = Row::default();
-            for j in pairs.related_to(i) {
-                let delta = largest_sum(&nearest[i * k..][..k], &across[j * k..][..k]) / T::of(2.0);
-                let gap = a * gram[i * b + j] - (cap - a * delta);
-                if gap > T::ZERO {
-                    out.sum += (gap * gap).wide();
-                    out.count += 1;
-                    row[j] += factor * gap;
+            let (cosines, nearest) = (&gram[i * b..][..b], &nearest[i * k..][..k]);
+            for class in pairs.related_to(i) {
+                for &j in class {
+                    let delta = largest_sum(nearest, &across[j * k..][..k]) / T::of(2.0);
+                    let gap = a * cosines[j] - (cap - a * delta);
+                    if gap > T::ZERO {
+                        out.sum += (gap * gap).wide();
+                        out.count += 1;
+                        row[j] += factor * gap;
+                    }
                 }
             }
         });
@@ -195,7 +198,7 @@ fn through_delta<T: Real>(
         gamma[p * b + i] += half * amount;
     };
     for i in 0..b {
-        for j in pairs.related_to(i).filter(|&j| j > i) {
+        for &j in pairs.related_to(i).flatten().filter(|&&j| j > i) {
             let (mine, theirs) = (&nearest[i * k..][..k], &across[j * k..][..k]);
             let largest = largest_sum(mine, theirs);
             let gap = a * gram[i * b + j] - (cap - a * (largest / T::of(2.0)));

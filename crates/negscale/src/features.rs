@@ -11,7 +11,7 @@
 //! needed: centred or rectified features, products in feature space, lengths whose squares leave the range of numbers.
 
 use crate::Real;
-use crate::product::{View, product, symmetric_product};
+use crate::product::{View, gram, product};
 use crate::real::dot;
 use crate::rows::for_rows;
 use crate::threads::Threads;
@@ -30,11 +30,11 @@ pub(crate) struct FeatureBuffers<T> {
 impl<T: Real> FeatureBuffers<T> {
     /// Cosines of raw features, as they are in memory. False if some length is 0, not finite, or near an end of the range of
     /// numbers.
-    pub(crate) fn find_cosines(&mut self, threads: Threads, features: &[T], b: usize, dim: usize) -> bool {
+    pub(crate) fn find_cosines(&mut self, threads: Threads, features: &[T], b: usize) -> bool {
         self.centre.clear();
         self.gram.resize(b * b, T::ZERO);
-        let f = View::new(features, b, dim);
-        symmetric_product(threads, &mut self.gram, f, f.transposed());
+        // The gradient's place is free until the way back.
+        gram(threads, &mut self.gram, features, b, &mut self.gradient);
         self.length.clear();
         for square in self.gram.iter().step_by(b + 1) {
             let length = square.wide().sqrt();

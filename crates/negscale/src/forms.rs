@@ -3,7 +3,7 @@
 use crate::exclusion::exclude;
 use crate::features::FeatureBuffers;
 use crate::plugin::{Input, expect_finite, expect_size};
-use crate::product::{View, symmetric_product};
+use crate::product::gram;
 use crate::real::dot;
 use crate::{
     BatchLabels, DeltaFeatures, Error, GradientLengths, Memory, NegScale, Real, Result, Settings, Terms,
@@ -79,8 +79,7 @@ impl NegScale {
         let buffers = &mut workspace.frozen;
         buffers.normalise(threads, frozen, b, dim, self.settings.rectify);
         buffers.gram.resize(b * b, T::ZERO);
-        let x = View::new(&buffers.unit, b, dim);
-        symmetric_product(threads, &mut buffers.gram, x, x.transposed());
+        gram(threads, &mut buffers.gram, &buffers.unit, b, &mut buffers.gradient);
         Ok(())
     }
 

@@ -220,11 +220,11 @@ impl<T: Real> PairSets<T> {
         &self.members[self.starts[group]..self.starts[group + 1]]
     }
 
-    /// The samples that are related to sample `i`.
-    pub(crate) fn related_to(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+    /// The samples that are related to sample `i`, class by class.
+    pub(crate) fn related_to(&self, i: usize) -> impl Iterator<Item = &[usize]> {
         let class = self.class_of[i];
         let kin = &self.kin[self.kin_starts[class]..self.kin_starts[class + 1]];
-        kin.iter().flat_map(|&k| &self.class_members[self.class_starts[k]..self.class_starts[k + 1]]).copied()
+        kin.iter().map(|&k| &self.class_members[self.class_starts[k]..self.class_starts[k + 1]])
     }
 
     /// Row over the batch: 1 where a sample is unrelated to sample `i`.

@@ -7,7 +7,7 @@
 
 use crate::features::FeatureBuffers;
 use crate::pairs::{Batch, ClassRelations, PairSets};
-use crate::product::{View, add_product, product, symmetric_product};
+use crate::product::{self, View, add_product, product};
 use crate::rows::Row;
 use crate::taxonomy::{Distances, Relation};
 use crate::threads::Threads;
@@ -189,7 +189,7 @@ impl NegScale {
             return None;
         }
         let mut buffers = std::mem::take(&mut workspace.features);
-        let evaluated = buffers.find_cosines(threads, features, labels.len(), dim).then(|| {
+        let evaluated = buffers.find_cosines(threads, features, labels.len()).then(|| {
             let evaluated = self.with_delta(input, &buffers.gram, None, workspace);
             buffers.pull_back(threads, features, dim, &mut workspace.gamma);
             evaluated
@@ -223,9 +223,9 @@ impl NegScale {
         let rectify = self.settings.rectify;
         let zero_features = buffers.normalise(threads, features, b, dim, rectify);
         let FeatureBuffers { unit, gram, gradient, .. } = &mut buffers;
-        let x = View::new(unit, b, dim);
         gram.resize(b * b, T::ZERO);
-        symmetric_product(threads, gram, x, x.transposed());
+        product::gram(threads, gram, unit, b, gradient);
+        let x = View::new(unit, b, dim);
         gradient.resize(b * dim, T::ZERO);
         let by_features = snop::prefers_features(b, dim);
         if by_features {

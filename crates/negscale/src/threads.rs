@@ -4,8 +4,12 @@
 
 use rayon::prelude::*;
 
-/// Multiplications that are worth a second thread.
+/// Multiplications that are worth a second thread of the pool that the caller is in.
 const WORTH_SHARING: usize = 1 << 21;
+
+/// Multiplications that are worth waking the pool for a caller outside, who sleeps meanwhile: below, that takes longer than it saves. In
+/// programs with threads of their own, such as PyTorch, those also wait on the cores for a while.
+const WORTH_WAKING: usize = 1 << 26;
 
 /// Who takes the pieces of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,11 +23,8 @@ pub(crate) enum Threads {
 impl Threads {
     /// As many as so many multiplications are worth.
     pub(crate) fn for_work(multiplications: usize) -> Self {
-        if multiplications < WORTH_SHARING || rayon::current_num_threads() == 1 {
-            Self::One
-        } else {
-            Self::All
-        }
+        let worth = if rayon::current_thread_index().is_some() { WORTH_SHARING } else { WORTH_WAKING };
+        if multiplications < worth || rayon::current_num_threads() == 1 { Self::One } else { Self::All }
     }
 
     /// Runs an evaluation of several steps where these threads are. A caller outside of the pool waits for it once: each step
@@ -132,6 +133,7 @@ mod tests {
             assert_eq!(Threads::for_work(WORTH_SHARING), Threads::All);
         });
         pool(1).install(|| assert_eq!(Threads::for_work(usize::MAX), Threads::One));
+        assert_eq!(Threads::for_work(WORTH_WAKING - 1), Threads::One, "outside of the pool");
         let caller = current().id();
         Threads::One
             .run(|| Threads::One.each((0..50).into_par_iter(), |_| assert_eq!(current().id(), caller)));

@@ -15,7 +15,8 @@ import pytest
 import negscale
 from negscale._negscale import Plugin, provoke_panic
 
-LARGE = (128, 256)
+# Enough work to wake the pool for a caller outside of it.
+LARGE = (320, 512)
 
 
 def batch(b, d, seed=0, dtype=np.float32):
