@@ -40,6 +40,7 @@ impl Record {
         let mut record = Self { path: path.to_owned(), file, whole: whole as u64, is_broken: false };
         let lines = read(path, &bytes, data)?;
         if bytes.is_empty() {
+            negscale_atomic_file::keep_name(path).map_err(Error::file(path))?;
             record.add(&[Line::Review { version: VERSION, data: data.to_owned() }])?;
         }
         Ok((record, lines))

@@ -7,6 +7,7 @@
 //!     fuzz-smoke NAME [SECONDS]     one target, 5 seconds unless told
 
 mod damage;
+mod made;
 mod seeds;
 
 use std::io::Write;
@@ -34,9 +35,12 @@ macro_rules! targets {
 
 targets![
     animal = "../../fuzz_targets/animal.rs",
+    audit_list = "../../fuzz_targets/audit_list.rs",
+    audit_model = "../../fuzz_targets/audit_model.rs",
     cifar = "../../fuzz_targets/cifar.rs",
     idx = "../../fuzz_targets/idx.rs",
     labels = "../../fuzz_targets/labels.rs",
+    ledger = "../../fuzz_targets/ledger.rs",
     metadata_csv = "../../fuzz_targets/metadata_csv.rs",
     metadata_jsonl = "../../fuzz_targets/metadata_jsonl.rs",
     noise = "../../fuzz_targets/noise.rs",
@@ -44,7 +48,13 @@ targets![
     npz = "../../fuzz_targets/npz.rs",
     parquet = "../../fuzz_targets/parquet.rs",
     picture = "../../fuzz_targets/picture.rs",
+    predictions = "../../fuzz_targets/predictions.rs",
+    recipe = "../../fuzz_targets/recipe.rs",
+    review_record = "../../fuzz_targets/review_record.rs",
+    review_requests = "../../fuzz_targets/review_requests.rs",
+    run_folder = "../../fuzz_targets/run_folder.rs",
     safetensors = "../../fuzz_targets/safetensors.rs",
+    shards = "../../fuzz_targets/shards.rs",
     strips = "../../fuzz_targets/strips.rs",
     table = "../../fuzz_targets/table.rs",
     tree_indented = "../../fuzz_targets/tree_indented.rs",
