@@ -85,6 +85,14 @@ def kill(child, all_of_it=True):
         except ProcessLookupError:
             pass
     child.wait()
+    # Its children, too, before anybody looks at what they left.
+    end = time.monotonic() + 5
+    while all_of_it and time.monotonic() < end:
+        try:
+            os.killpg(child.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.002)
     return ran
 
 

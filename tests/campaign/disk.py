@@ -32,7 +32,7 @@ class Mount:
         return self
 
     def __exit__(self, *_):
-        subprocess.run(["umount", self.place], check=False)
+        subprocess.run(["umount", "--lazy", self.place], check=False)
 
     def resize(self, size):
         subprocess.run(["mount", "-o", f"remount,size={size}", self.place], check=True)

@@ -106,9 +106,9 @@ def jobs(inputs):
         Job("train pictures", [[*pictures, *small, "--epochs", "4", "--precision", "f32", "--quiet", "--out", "run"]]),
         Job("train embeddings", [table_words(inputs, "--host", "cross-entropy", "--epochs", "30", "--set", "batch=8", "--set", "baseline=cross-entropy")]),
         Job("train rolr", [table_words(inputs, *small, "--host", "rolr", "--plugin", "negscale", "--epochs", "12", "--set", "batch=16")]),
-        Job("train dividemix", [table_words(inputs, *small, "--host", "dividemix", "--epochs", "8", "--set", "batch=32")]),
+        Job("train dividemix", [table_words(inputs, *small, "--host", "dividemix", "--epochs", "20", "--set", "batch=32")]),
         Job("audit", [["audit", f"{inputs}/x.npy", *data, "--quiet", "--out", "run"]]),
-        Job("audit by training", [["audit", f"{inputs}/train.csv", "--label-column", "label", "--truth-column", "truth", "--host", "rolr", "--epochs", "6", *small, "--quiet", "--out", "run"]]),
+        Job("audit by training", [["audit", f"{inputs}/train.csv", "--label-column", "label", "--truth-column", "truth", "--host", "rolr", "--epochs", "30", *small, "--quiet", "--out", "run"]]),
         Job("audit shards", parts),
         Job("sweep", [["sweep", "run", f"{inputs}/sweep.toml", "--out", "run", "--jobs", "2"]]),
     ]

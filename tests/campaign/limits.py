@@ -34,10 +34,7 @@ class Case:
     def begin(self, here=None):
         """Work that was killed on its way, so that there is something to lose."""
         child = start(self.job.steps[0], here or self.here)
-        try:
-            child.wait(self.chance.uniform(0.3, 0.8) * self.seconds[0])
-        except subprocess.TimeoutExpired:
-            pass
+        time.sleep(self.chance.uniform(0.3, 0.8) * self.seconds[0])
         kill(child)
 
     def refused(self, words, codes=(2,), here=None, **limits):
@@ -106,7 +103,7 @@ def large_files(case):
 
 def few_handles(case):
     case.begin()
-    failed = case.refused(["many open files", "os error 24"], **limited(RLIMIT_NOFILE=case.chance.randint(4, 24)))
+    failed = case.refused(["many open files", "os error 24"], **limited(RLIMIT_NOFILE=case.chance.randint(3, 14)))
     case.finish()
     return failed
 
@@ -114,7 +111,7 @@ def few_handles(case):
 def addresses(case):
     """`ulimit -v`: Rust's own end is an abort that names the allocation."""
     case.begin()
-    failed = case.refused(["memory", "os error 12", "thread", "os error 11"], (2, ABORTED), **limited(RLIMIT_AS=case.chance.randint(20, 400) << 20))
+    failed = case.refused(["memory", "os error 12", "thread", "os error 11"], (2, ABORTED), **limited(RLIMIT_AS=case.chance.randint(8, 120) << 20))
     case.finish()
     return failed
 
@@ -170,7 +167,7 @@ def two_hosts(case):
         words = ["unshare", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh", str(PROGRAM)]
         said = (case.here.parent / f"{host}.said").open("wb")
         # The plan's own folder is where paths begin.
-        words += ["sweep", "work", plan, "--jobs", "1", "--lease", "2"]
+        words += ["sweep", "work", plan, "--jobs", "2", "--lease", "2"]
         workers.append(subprocess.Popen(words, cwd=case.here, env=environment(), stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True))
     time.sleep(case.chance.uniform(0.2, 1.0) * case.seconds[0])
     died = kill(workers[0])

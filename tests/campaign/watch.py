@@ -57,7 +57,8 @@ def wait_for_part(folder, child, kind, count, is_aim, seconds):
     try:
         while child.poll() is None and time.monotonic() < end:
             for found, path in watch.next(0.02):
-                if found & kind and is_aim(path):
+                # Where it is renamed to, a file has its own name.
+                if found & kind and (kind == MOVED_TO or is_aim(path)):
                     count -= 1
                     if count <= 0:
                         return True

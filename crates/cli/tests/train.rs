@@ -243,6 +243,25 @@ fn a_run_that_is_killed_again_and_again_ends_in_the_same_bits() {
     assert_eq!(remains(&out), remains(&here.join("straight")));
 }
 
+/// Found by the campaign of kills: killed between its last checkpoint and its events, a run lacked the last epoch there for ever.
+#[test]
+fn events_that_lack_the_last_epoch_are_completed_when_the_run_goes_on() {
+    let here = folder("events");
+    let mut arguments = arrange(&here);
+    arguments.extend(["--set", "epochs=1"].map(str::to_owned));
+    let out = here.join("run");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join(".negscale-folder"), "").unwrap();
+    // In the place of their folder there is a file, so that the run ends there.
+    std::fs::write(out.join("events"), "").unwrap();
+    let message = fails(&mut command(&arguments, &out));
+    assert!(message.contains("could not be saved") && checkpoints(&out).len() == 1, "{message}");
+    std::fs::remove_file(out.join("events")).unwrap();
+    fine(command(&arguments, &out).arg("--quiet"));
+    let events = std::fs::read_dir(out.join("events")).unwrap().next().unwrap().unwrap();
+    assert!(events.metadata().unwrap().len() > 200, "they hold no epoch");
+}
+
 #[test]
 fn a_run_told_to_stop_saves_at_the_batch_and_goes_on_in_the_same_bits() {
     let here = folder("stopped");

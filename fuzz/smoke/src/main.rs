@@ -5,6 +5,7 @@
 //!
 //!     fuzz-smoke --list             the names of the targets
 //!     fuzz-smoke NAME [SECONDS]     one target, 5 seconds unless told
+//!     fuzz-smoke --seeds NAME DIR   its good inputs as files, for fuzz/campaign
 
 mod damage;
 mod made;
@@ -122,10 +123,21 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if let [flag, name, folder] = &words[..]
+        && flag == "--seeds"
+    {
+        for (number, seed) in seeds::of(name).iter().enumerate() {
+            if let Err(error) = std::fs::write(Path::new(folder).join(format!("seed-{number}")), seed) {
+                eprintln!("{folder}: {error}");
+                return ExitCode::from(2);
+            }
+        }
+        return ExitCode::SUCCESS;
+    }
     let asked = words.first().and_then(|name| TARGETS.iter().find(|target| target.name == name));
     let seconds = words.get(1).map_or(Some(5), |seconds| seconds.parse().ok());
     let (Some(target), Some(seconds)) = (asked, seconds) else {
-        eprintln!("usage: fuzz-smoke --list, or fuzz-smoke NAME [SECONDS]");
+        eprintln!("usage: fuzz-smoke --list, fuzz-smoke NAME [SECONDS], or fuzz-smoke --seeds NAME FOLDER");
         return ExitCode::from(2);
     };
     match smoke(target, seconds) {
