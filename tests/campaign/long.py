@@ -40,7 +40,7 @@ def many_epochs(options, inputs, log):
     if log.of(job):
         return
     here = empty(options.work / "trial")
-    words = ["train", "--data", f"{inputs}/tiny.csv", "--label-column", "label", "--host", "rolr", "--epochs", str(options.count)]
+    words = ["train", "--data", f"{inputs}/tiny.csv", "--label-column", "label", "--truth-column", "truth", "--host", "rolr", "--epochs", str(options.count)]
     words += ["--set", "baseline=none", "--set", "hidden=[8]", "--set", "batch=64", "--set", "threads=1", "--precision", "f32", "--quiet", "--out", "run"]
     begun, taken, facts = time.monotonic(), [], {}
     child = start(words, here)
@@ -144,7 +144,7 @@ def odd(options, inputs, log):
     tries += [(name, "train", ["--host", host]) for name in names for host in hosts]
     tries += [("labels by chance", "train", ["--host", host, "--set", f"optimiser.lr={rate}"]) for host in hosts for rate in ("1e6", "1e30", "1e-30")]
     tries += [("labels by chance", "train", ["--host", host, "--set", "batch=1"]) for host in hosts]
-    tries += [(name, "train", ["--host", "rolr", "--plugin", "negscale", "--set", "tree=learned"]) for name in names]
+    tries += [(name, "train", ["--host", "rolr", "--plugin", "negscale", "--set", "tree=learnt"]) for name in names]
     for name, verb, more in tries:
         job = " ".join([f"{verb} {name}", *more[1:]])
         if log.of(job) or (options.only and name not in options.only):

@@ -4,6 +4,7 @@ Left out, and nothing else:
 - keys `seconds`, `seconds_training`, `time`, `milliseconds`, `at` and `started` in JSON, JSON lines and settings.toml;
 - in TensorBoard's events the wall time of each, the time that an epoch took, and the time in the name of the file;
 - on pages and in summary.txt, durations and dates (`TIMES`), the time that each epoch took, and `started` in the settings that they show;
+- the number of threads in settings and results: a sweep gives a run as many as there are for the runs that are left, and no other bit depends on it;
 - `.negscale-folder`, the list of files: instead, every file that is there must be on it.
 """
 import json
@@ -53,11 +54,11 @@ def page(data):
 
 def normal(name, data):
     if name.endswith(".json"):
-        return json.dumps(timeless(json.loads(data)), sort_keys=True).encode()
+        return re.sub(rb"\d+ threads", b"", json.dumps(timeless(json.loads(data)), sort_keys=True).encode())
     if name.endswith(".jsonl"):
         return "\n".join(json.dumps(timeless(json.loads(line)), sort_keys=True) for line in data.splitlines()).encode()
     if name.endswith("settings.toml"):
-        return re.sub(rb"(?m)^started = \d+\n", b"", data)
+        return re.sub(rb"(?m)^(started|threads) = \d+\n|\d+ threads", b"", data)
     if name.endswith((".html", "summary.txt")):
         return page(data)
     return events(data) if name.startswith("events/") or "/events/" in name else data

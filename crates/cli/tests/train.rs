@@ -455,3 +455,20 @@ fn folders_of_pictures_are_trained_on_and_their_files_named_in_the_audit() {
     let found = fine(predict.args(["predict", text(&out), "--data", text(&data.join("light"))]));
     assert!(String::from_utf8(found.stdout).unwrap().lines().count() > 20);
 }
+
+/// Found by the campaign of odd data: it said which number was outside of its range, and not what to do.
+#[test]
+fn a_rate_that_explodes_ends_in_a_word_about_the_rate() {
+    let here = folder("explodes");
+    let arguments = arrange(&here);
+    for host in ["cross-entropy", "rolr", "dividemix"] {
+        let message = fails(command(&arguments, &here.join(host)).args([
+            "--host",
+            host,
+            "--set",
+            "optimiser.lr=1e30",
+            "--quiet",
+        ]));
+        assert!(message.contains("diverged") && message.contains("optimiser.lr"), "{host}: {message}");
+    }
+}
