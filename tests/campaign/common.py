@@ -63,7 +63,7 @@ class Log:
 
 def environment(**more):
     """Ours without what would change what the program does."""
-    keep = {key: value for key, value in os.environ.items() if not key.startswith("NEGSCALE")}
+    keep = {key: value for key, value in os.environ.items() if not key.startswith(("NEGSCALE", "RUST_"))}
     return keep | {key: str(value) for key, value in more.items()}
 
 

@@ -133,6 +133,12 @@ impl OwnFolder {
         Ok(self.place.join(name))
     }
 
+    /// Whether a file is on the list.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.marker().names.contains(name)
+    }
+
     /// Files on the list, whether they are there or not.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

@@ -472,3 +472,25 @@ fn a_rate_that_explodes_ends_in_a_word_about_the_rate() {
         assert!(message.contains("diverged") && message.contains("optimiser.lr"), "{host}: {message}");
     }
 }
+
+/// Found by the campaign of limits: it panicked, and with a backtrace asked for it never ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_memory_for_threads_it_says_so() {
+    let script = "ulimit -v 60000; exec \"$@\"";
+    let mut cramped = Command::new("bash");
+    cramped.args([
+        "-c",
+        script,
+        "bash",
+        env!("CARGO_BIN_EXE_negscale"),
+        "train",
+        "--data",
+        "fashion-mnist-subset",
+    ]);
+    let output = cramped.args(["--quiet", "--out", "/nowhere"]).env("RUST_BACKTRACE", "0").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Where two threads and the program itself do not fit, an allocation may be what fails first.
+    assert!(said.contains("cannot start threads") || said.contains("memory allocation of"), "{said}");
+    assert!(!said.contains("panicked"), "{said}");
+}

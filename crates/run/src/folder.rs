@@ -222,9 +222,11 @@ impl RunFolder {
 
     /// Checkpoints, newest first.
     fn checkpoints(&self) -> Vec<PathBuf> {
-        let names = self.own.names().into_iter().filter(|name| Path::new(name).starts_with(CHECKPOINTS));
+        // Of what is there, not of all that ever was: a long run has written very many.
+        let there = fs::read_dir(self.file(CHECKPOINTS)).into_iter().flatten().flatten();
+        let names = there.map(|entry| format!("{CHECKPOINTS}/{}", entry.file_name().to_string_lossy()));
         let mut paths: Vec<PathBuf> =
-            names.map(|name| self.file(&name)).filter(|path| path.exists()).collect();
+            names.filter(|name| self.own.has(name)).map(|name| self.file(&name)).collect();
         paths.sort_unstable_by(|a, b| b.cmp(a));
         paths
     }

@@ -215,7 +215,7 @@ mod tests {
         let mut column = group.next_column().unwrap().unwrap();
         let levels: Vec<i16> = (0..5000).map(|row| i16::from(row % 7 != 0)).collect();
         let count = levels.iter().filter(|&&level| level == 1).count() as i32;
-        let values: Vec<i32> = (0..count).map(|at| at / 100).collect();
+        let values: Vec<i32> = (0..count).map(|at| at / 400).collect();
         column.typed::<Int32Type>().write_batch(&values, Some(&levels), None).unwrap();
         column.close().unwrap();
         group.close().unwrap();
@@ -257,10 +257,10 @@ mod tests {
     fn a_snappy_page_that_declares_more_than_it_can_hold_is_refused() {
         let mut bytes = file(Compression::SNAPPY, WriterVersion::PARQUET_1_0);
         assert!(bytes[7] & 0x80 != 0 && bytes[8] & 0x80 == 0);
-        // One more byte of seven bits would move the rest: the second becomes as large as it can be, and the pages are small.
+        // One more byte of seven bits would move the rest: the second becomes as large as it can be, twice what the page has, which packs well.
         bytes[8] = 0x7F;
-        let error = checked(&bytes).err();
-        assert!(error.is_none_or(|error| error.contains("cannot hold")));
+        let error = checked(&bytes).unwrap_err();
+        assert!(error.contains("cannot hold"), "{error}");
     }
 
     #[test]
