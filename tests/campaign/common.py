@@ -1,4 +1,5 @@
 """What all campaigns share: where things are, a log that survives being stopped, and processes that are started and killed."""
+import atexit
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -71,9 +73,17 @@ def start(words, cwd, env=None, said=None, **more):
     """Starts the program as the leader of a session, so that all of it can be killed at once."""
     said = said or (cwd / ".said")
     out = open(said, "wb")
-    return subprocess.Popen(
+    child = subprocess.Popen(
         [str(PROGRAM), *words], cwd=cwd, env=env or environment(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, **more
     )
+    RUNNING.append(child)
+    return child
+
+
+# Nothing goes on when a campaign is stopped.
+RUNNING = []
+atexit.register(lambda: [kill(child) for child in RUNNING if child.poll() is None])
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
 
 def kill(child, all_of_it=True):
@@ -85,6 +95,8 @@ def kill(child, all_of_it=True):
         except ProcessLookupError:
             pass
     child.wait()
+    if child in RUNNING:
+        RUNNING.remove(child)
     # Its children, too, before anybody looks at what they left.
     end = time.monotonic() + 5
     while all_of_it and time.monotonic() < end:
@@ -101,6 +113,7 @@ def run(words, cwd, env=None, may_fail=False, **more):
     child = start(words, cwd, env, **more)
     try:
         code = child.wait(PATIENCE)
+        RUNNING.remove(child)
     except subprocess.TimeoutExpired:
         kill(child)
         raise Finding(f"{' '.join(map(str, words))}: not done after {PATIENCE} s") from None
@@ -113,7 +126,7 @@ def run(words, cwd, env=None, may_fail=False, **more):
 
 def check_words(words, code, said):
     """Nothing ends in a panic, whatever happens."""
-    if "panicked at" in said or "RUST_BACKTRACE" in said or code == 101:
+    if "panicked at" in said or code == 101:
         raise Finding(f"{' '.join(map(str, words))}: panics: {said[-800:]}")
 
 

@@ -103,7 +103,7 @@ def large_files(case):
 
 def few_handles(case):
     case.begin()
-    failed = case.refused(["many open files", "os error 24"], **limited(RLIMIT_NOFILE=case.chance.randint(3, 14)))
+    failed = case.refused(["many open files", "os error 24"], **limited(RLIMIT_NOFILE=case.chance.randint(5, 14)))
     case.finish()
     return failed
 
@@ -111,7 +111,7 @@ def few_handles(case):
 def addresses(case):
     """`ulimit -v`: Rust's own end is an abort that names the allocation."""
     case.begin()
-    failed = case.refused(["memory", "os error 12", "thread", "os error 11"], (2, ABORTED), **limited(RLIMIT_AS=case.chance.randint(8, 120) << 20))
+    failed = case.refused(["memory", "os error 12", "thread", "os error 11"], (2, ABORTED), **limited(RLIMIT_AS=case.chance.randint(56, 160) << 20))
     case.finish()
     return failed
 

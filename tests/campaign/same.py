@@ -1,7 +1,7 @@
 """Whether two folders hold the same, to the bit, but for what tells the time.
 
 Left out, and nothing else:
-- keys `seconds`, `seconds_training`, `time`, `milliseconds`, `at` and `started` in JSON, JSON lines and settings.toml;
+- keys `out` (where it is), `seconds`, `seconds_training`, `time`, `milliseconds`, `at` and `started` in JSON, JSON lines and settings.toml;
 - in TensorBoard's events the wall time of each, the time that an epoch took, and the time in the name of the file;
 - on pages and in summary.txt, durations and dates (`TIMES`), the time that each epoch took, and `started` in the settings that they show;
 - the number of threads in settings and results: a sweep gives a run as many as there are for the runs that are left, and no other bit depends on it;
@@ -13,7 +13,7 @@ import re
 from common import Finding, digest
 
 MARKER = ".negscale-folder"
-CLOCK = {"seconds", "seconds_training", "time", "milliseconds", "at", "started"}
+CLOCK = {"out", "seconds", "seconds_training", "time", "milliseconds", "at", "started"}
 TIMES = re.compile(rb" *\b\d+(\.\d+)? (ms|s|min|h)\b|\d{4}-\d\d-\d\d \d\d:\d\d UTC")
 
 
