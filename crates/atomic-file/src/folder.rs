@@ -6,7 +6,7 @@
 //!
 //! The marker is locked as long as the folder is open, so that one process at a time works in it.
 
-use crate::{folder_of, part_of};
+use crate::{create_folders, folder_of, keep_name, part_of};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -53,7 +53,7 @@ impl OwnFolder {
     /// Nothing is changed then, except that missing folders may have been made. The text names the folder.
     pub fn open(place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
-        fs::create_dir_all(place).map_err(|e| tell(place, "cannot create the folder", e))?;
+        create_folders(place).map_err(|e| tell(place, "cannot create the folder", e))?;
         if !place.join(MARKER).try_exists().map_err(|e| name_place(place, e))? {
             refuse_others(place)?;
         }
@@ -66,7 +66,7 @@ impl OwnFolder {
     /// As [`open`](Self::open).
     pub fn share(place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
-        fs::create_dir_all(place).map_err(|e| tell(place, "cannot create the folder", e))?;
+        create_folders(place).map_err(|e| tell(place, "cannot create the folder", e))?;
         let path = place.join(MARKER);
         // Two that begin at once make it both, and one of them gets the lock.
         let file = OpenOptions::new().read(true).append(true).create(true).open(&path);
@@ -80,6 +80,8 @@ impl OwnFolder {
             return Err(in_use(place));
         }
         let names = read_names(&mut file).map_err(|e| name_place(place, e))?;
+        // Without its marker the folder would be somebody else's after a power cut.
+        keep_name(&path).map_err(|e| name_place(place, e))?;
         Ok(Self { place: place.to_owned(), marker: Mutex::new(Marker { file, names }) })
     }
 
@@ -152,6 +154,12 @@ impl OwnFolder {
     pub fn file(&self, name: &str) -> io::Result<PathBuf> {
         self.claim([name])?;
         Ok(self.place.join(name))
+    }
+
+    /// Whether a file is on the list.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.marker().names.contains(name)
     }
 
     /// Files on the list, whether they are there or not.

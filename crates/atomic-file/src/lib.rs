@@ -65,6 +65,26 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes the name of a file outlive a power cut: for files that are made once and then added to. Their content is theirs to sync.
+///
+/// # Errors
+/// Those of the system.
+pub fn keep_name(path: impl AsRef<Path>) -> io::Result<()> {
+    sync_folder(folder_of(path.as_ref()))
+}
+
+/// Makes a folder and those above it, as far as they are missing, and makes their names outlive a power cut.
+///
+/// # Errors
+/// Those of the system.
+pub fn create_folders(folder: impl AsRef<Path>) -> io::Result<()> {
+    let folder = folder.as_ref();
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    fs::create_dir_all(folder)?;
+    missing.into_iter().rev().try_for_each(keep_name)
+}
+
 /// Writes bytes as a file, whole or not at all.
 ///
 /// # Errors

@@ -274,3 +274,37 @@ fn slips_in_a_recipe_are_found_before_anything_runs() {
     let error = String::from_utf8(train.unwrap().stderr).unwrap();
     assert!(error.contains("negscale sweep run"), "{error}");
 }
+
+#[test]
+fn what_a_killed_sweep_left_beside_a_run_that_is_done_is_removed() {
+    let here = folder("leftovers");
+    arrange(&here, "epochs = 1", "seed = [1]");
+    fine(&mut sweep(&here, &["run", "sweep.toml"]));
+    let run = runs(&here.join("runs")).remove(0);
+    let files = |place: &Path| std::fs::read_dir(place).unwrap().count();
+    let before = files(&run);
+    // The sweep was killed while its run ended: a process that is gone has a lease, settings and error output.
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let marker = run.join(".negscale-folder");
+    let listed = std::fs::read_to_string(&marker).unwrap();
+    assert!(listed.contains(".sweep.toml") && listed.contains(".sweep.err"), "{listed}");
+    for name in [".sweep.toml", ".sweep.err"] {
+        std::fs::write(run.join(name), "").unwrap();
+    }
+    let leases = here.join("runs/.leases");
+    std::fs::create_dir(&leases).unwrap();
+    let lease = leases.join(format!("{}.1", run.file_name().unwrap().to_str().unwrap()));
+    let pid_space =
+        std::fs::read_link("/proc/self/ns/pid").map_or_else(|_| String::new(), |p| p.display().to_string());
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let holder = serde_json::json!({
+        "host": "here", "system": format!("{} {pid_space}", boot.trim()), "process": child.id(), "since": 1, "job": null,
+        "round": "1-1", "beat": 0, "at": 1, "released": "left",
+    });
+    std::fs::write(&lease, holder.to_string()).unwrap();
+    let (_, again) = said(&fine(&mut sweep(&here, &["run", "sweep.toml"])));
+    assert!(again.contains("1 already done"), "{again}");
+    assert_eq!(files(&run), before);
+    assert!(!leases.exists(), "the lease is still there");
+}

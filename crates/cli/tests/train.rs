@@ -243,6 +243,25 @@ fn a_run_that_is_killed_again_and_again_ends_in_the_same_bits() {
     assert_eq!(remains(&out), remains(&here.join("straight")));
 }
 
+/// Found by the campaign of kills: killed between its last checkpoint and its events, a run lacked the last epoch there for ever.
+#[test]
+fn events_that_lack_the_last_epoch_are_completed_when_the_run_goes_on() {
+    let here = folder("events");
+    let mut arguments = arrange(&here);
+    arguments.extend(["--set", "epochs=1"].map(str::to_owned));
+    let out = here.join("run");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join(".negscale-folder"), "").unwrap();
+    // In the place of their folder there is a file, so that the run ends there.
+    std::fs::write(out.join("events"), "").unwrap();
+    let message = fails(&mut command(&arguments, &out));
+    assert!(message.contains("could not be saved") && checkpoints(&out).len() == 1, "{message}");
+    std::fs::remove_file(out.join("events")).unwrap();
+    fine(command(&arguments, &out).arg("--quiet"));
+    let events = std::fs::read_dir(out.join("events")).unwrap().next().unwrap().unwrap();
+    assert!(events.metadata().unwrap().len() > 200, "they hold no epoch");
+}
+
 #[test]
 fn a_run_told_to_stop_saves_at_the_batch_and_goes_on_in_the_same_bits() {
     let here = folder("stopped");
@@ -435,4 +454,44 @@ fn folders_of_pictures_are_trained_on_and_their_files_named_in_the_audit() {
     let mut predict = Command::new(env!("CARGO_BIN_EXE_negscale"));
     let found = fine(predict.args(["predict", text(&out), "--data", text(&data.join("light"))]));
     assert!(String::from_utf8(found.stdout).unwrap().lines().count() > 20);
+}
+
+/// Found by the campaign of odd data: it said which number was outside of its range, and not what to do.
+#[test]
+fn a_rate_that_explodes_ends_in_a_word_about_the_rate() {
+    let here = folder("explodes");
+    let arguments = arrange(&here);
+    for host in ["cross-entropy", "rolr", "dividemix"] {
+        let message = fails(command(&arguments, &here.join(host)).args([
+            "--host",
+            host,
+            "--set",
+            "optimiser.lr=1e30",
+            "--quiet",
+        ]));
+        assert!(message.contains("diverged") && message.contains("optimiser.lr"), "{host}: {message}");
+    }
+}
+
+/// Found by the campaign of limits: it panicked, and with a backtrace asked for it never ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_memory_for_threads_it_says_so() {
+    let script = "ulimit -v 60000; exec \"$@\"";
+    let mut cramped = Command::new("bash");
+    cramped.args([
+        "-c",
+        script,
+        "bash",
+        env!("CARGO_BIN_EXE_negscale"),
+        "data",
+        "inspect",
+        "fashion-mnist-subset",
+    ]);
+    let output = cramped.env("RUST_BACKTRACE", "0").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("panicked"), "{said}");
+    // Where the program itself just fits, an allocation may be what fails.
+    let is_said = said.contains("cannot start threads") || said.contains("memory allocation of");
+    assert!(output.status.success() || is_said, "{said}");
 }

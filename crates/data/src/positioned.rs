@@ -86,6 +86,7 @@ impl Read for From {
 }
 
 /// The bytes of a Parquet file: in memory or mapped, or read by place.
+#[derive(Clone)]
 pub(crate) enum Chunks {
     /// All of them.
     Bytes(Bytes),

@@ -15,7 +15,7 @@
 
 use std::path::{Path, PathBuf};
 
-use negscale_atomic_file::write_bytes;
+use negscale_atomic_file::{create_folders, write_bytes};
 
 use crate::error::{Error, Result};
 use negscale_records::EpochRecord;
@@ -28,7 +28,7 @@ use negscale_records::EpochRecord;
 /// # Errors
 /// The folder cannot be created or the file cannot be written.
 pub fn write_events(folder: &Path, started: u64, host: &str, records: &[EpochRecord]) -> Result<PathBuf> {
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    create_folders(folder).map_err(|e| Error::io(folder, e))?;
     let path = folder.join(events_file(started, host));
     write_bytes(&path, &encode_events(started, records)).map_err(|e| Error::io(&path, e))?;
     Ok(path)

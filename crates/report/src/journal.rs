@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use negscale_atomic_file::write_bytes;
+use negscale_atomic_file::{keep_name, write_bytes};
 
 use crate::error::{Error, Result};
 use negscale_records::EpochRecord;
@@ -81,6 +81,8 @@ impl Journal {
             .write(true)
             .open(path)
             .map_err(|e| Error::io(path, e))?;
+        // Records that are synced are of use only if the file keeps its name.
+        keep_name(path).map_err(|e| Error::io(path, e))?;
         let mut journal = Self { path: path.to_path_buf(), file, length: reading.sound };
         journal.cut().map_err(|e| Error::io(path, e))?;
         if reading.open_ended {

@@ -73,6 +73,7 @@ impl Record {
         let lock = record.lock()?;
         let lines = record.news(&lock)?;
         if record.whole == 0 {
+            negscale_atomic_file::keep_name(path).map_err(Error::file(path))?;
             record.add(&lock, &[Line::Review { version: VERSION, data: data.to_owned() }])?;
         }
         Ok((record, lines))

@@ -16,7 +16,7 @@ pub use crate::place::{default_place, keep_apart, title};
 use crate::recipe::Recipe;
 use crate::{Material, Result, clock, instructions};
 use anyhow::Context;
-use negscale_atomic_file::OwnFolder;
+use negscale_atomic_file::{OwnFolder, create_folders};
 use negscale_methods::trainer::{Trainer, device_kind};
 use negscale_report::{EpochRecord, Journal, events_file, write_events};
 use sha2::{Digest, Sha256};
@@ -229,9 +229,11 @@ impl RunFolder {
 
     /// Checkpoints, newest first.
     fn checkpoints(&self) -> Vec<PathBuf> {
-        let names = self.own.names().into_iter().filter(|name| Path::new(name).starts_with(CHECKPOINTS));
+        // Of what is there, not of all that ever was: a long run has written very many.
+        let there = fs::read_dir(self.file(CHECKPOINTS)).into_iter().flatten().flatten();
+        let names = there.map(|entry| format!("{CHECKPOINTS}/{}", entry.file_name().to_string_lossy()));
         let mut paths: Vec<PathBuf> =
-            names.map(|name| self.file(&name)).filter(|path| path.exists()).collect();
+            names.filter(|name| self.own.has(name)).map(|name| self.file(&name)).collect();
         paths.sort_unstable_by(|a, b| b.cmp(a));
         paths
     }
@@ -257,7 +259,7 @@ impl RunFolder {
     /// Saves the trainer's state and removes old checkpoints.
     pub fn save(&self, trainer: &Trainer) -> Result<()> {
         let folder = self.file(CHECKPOINTS);
-        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        create_folders(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         // Batches and epochs only grow, so names sort by age.
         let name = format!("{:06}-{:010}.checkpoint", trainer.epochs_done(), trainer.batches_done());
         write(&self.own.file(&format!("{CHECKPOINTS}/{name}"))?, &trainer.save(&self.stamp)?)?;

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// The file of results of every run.
 pub const RESULTS: &str = "results.json";
 
+/// How many times as long as it takes to write all events is between two times.
+const EVENTS: u32 = 20;
+
 /// What to keep of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
@@ -259,6 +262,7 @@ fn train_one(
     watch.begin(&trainer, &records);
     let mut are_pairs_known = tell_pairs(watch, &trainer);
     let mut saved = Instant::now();
+    let (mut shown, mut cost) = (Instant::now(), Duration::ZERO);
     while !trainer.is_finished() {
         match trainer.epoch(|progress| watch.batch(&progress))? {
             EpochEnd::Finished(record) => {
@@ -273,8 +277,12 @@ fn train_one(
                     saved = Instant::now();
                 }
                 records.push(*record);
-                if options.keep == Keep::All {
+                // All records are written each time, so in long runs not after every epoch.
+                let is_time = stop.is_asked() || shown.elapsed() >= EVENTS * cost;
+                if options.keep == Keep::All && is_time && !trainer.is_finished() {
+                    let begun = Instant::now();
                     folder.keep(folder.write_events(&records), &trainer)?;
+                    (shown, cost) = (Instant::now(), begun.elapsed());
                 }
                 watch.epoch(&records)?;
                 // A tree that is learnt grows with the first epoch.
@@ -285,6 +293,10 @@ fn train_one(
         if !trainer.is_finished() {
             stop.check()?;
         }
+    }
+    // Also of a run that was killed between its last checkpoint and this.
+    if options.keep == Keep::All {
+        folder.keep(folder.write_events(&records), &trainer)?;
     }
     if records.len() != recipe.train.epochs {
         bail!(

@@ -5,8 +5,10 @@
 //!
 //!     fuzz-smoke --list             the names of the targets
 //!     fuzz-smoke NAME [SECONDS]     one target, 5 seconds unless told
+//!     fuzz-smoke --seeds NAME DIR   its good inputs as files, for fuzz/campaign
 
 mod damage;
+mod made;
 mod seeds;
 
 use std::io::Write;
@@ -34,9 +36,12 @@ macro_rules! targets {
 
 targets![
     animal = "../../fuzz_targets/animal.rs",
+    audit_list = "../../fuzz_targets/audit_list.rs",
+    audit_model = "../../fuzz_targets/audit_model.rs",
     cifar = "../../fuzz_targets/cifar.rs",
     idx = "../../fuzz_targets/idx.rs",
     labels = "../../fuzz_targets/labels.rs",
+    ledger = "../../fuzz_targets/ledger.rs",
     metadata_csv = "../../fuzz_targets/metadata_csv.rs",
     metadata_jsonl = "../../fuzz_targets/metadata_jsonl.rs",
     noise = "../../fuzz_targets/noise.rs",
@@ -44,7 +49,13 @@ targets![
     npz = "../../fuzz_targets/npz.rs",
     parquet = "../../fuzz_targets/parquet.rs",
     picture = "../../fuzz_targets/picture.rs",
+    predictions = "../../fuzz_targets/predictions.rs",
+    recipe = "../../fuzz_targets/recipe.rs",
+    review_record = "../../fuzz_targets/review_record.rs",
+    review_requests = "../../fuzz_targets/review_requests.rs",
+    run_folder = "../../fuzz_targets/run_folder.rs",
     safetensors = "../../fuzz_targets/safetensors.rs",
+    shards = "../../fuzz_targets/shards.rs",
     strips = "../../fuzz_targets/strips.rs",
     table = "../../fuzz_targets/table.rs",
     tree_indented = "../../fuzz_targets/tree_indented.rs",
@@ -112,10 +123,21 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if let [flag, name, folder] = &words[..]
+        && flag == "--seeds"
+    {
+        for (number, seed) in seeds::of(name).iter().enumerate() {
+            if let Err(error) = std::fs::write(Path::new(folder).join(format!("seed-{number}")), seed) {
+                eprintln!("{folder}: {error}");
+                return ExitCode::from(2);
+            }
+        }
+        return ExitCode::SUCCESS;
+    }
     let asked = words.first().and_then(|name| TARGETS.iter().find(|target| target.name == name));
     let seconds = words.get(1).map_or(Some(5), |seconds| seconds.parse().ok());
     let (Some(target), Some(seconds)) = (asked, seconds) else {
-        eprintln!("usage: fuzz-smoke --list, or fuzz-smoke NAME [SECONDS]");
+        eprintln!("usage: fuzz-smoke --list, fuzz-smoke NAME [SECONDS], or fuzz-smoke --seeds NAME FOLDER");
         return ExitCode::from(2);
     };
     match smoke(target, seconds) {

@@ -198,6 +198,11 @@ fn unpack(file: File) -> Checked<Ledger> {
     if about.schema().get_fields() != schema.get_fields() {
         return Err("its columns are not those of a ledger".into());
     }
+    // With gzip, the crate that unpacks would fill memory with whatever comes, however much that is.
+    let mut columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    if !columns.all(|column| matches!(column.compression(), Compression::ZSTD(_))) {
+        return Err("its columns are not packed as those of a ledger are (Zstandard)".into());
+    }
     let (samples, classes, recent) = (number("samples")?, number("classes")?, number("recent")?);
     let numbers = text("epochs")?.split(',').filter(|word| !word.is_empty());
     let epochs: Vec<u64> = numbers

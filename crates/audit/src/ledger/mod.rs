@@ -340,15 +340,25 @@ fn write(into: &mut [f32], samples: SampleIndices, rows: &[f32], width: usize) {
     }
 }
 
+/// What a number that is none comes from in a training, and what helps.
+fn diverged(value: f32) -> &'static str {
+    if value.is_finite() {
+        ""
+    } else {
+        ": training may have diverged, which a lower learning rate (`optimiser.lr`) prevents"
+    }
+}
+
 fn check_losses(samples: SampleIndices, losses: &[f32]) -> Result<()> {
     let Some(at) = losses.iter().position(|loss| !loss.is_finite()) else { return Ok(()) };
-    let problem = format!("sample {} has {}: training may have diverged", number(samples, at), losses[at]);
+    let problem = format!("sample {} has {}{}", number(samples, at), losses[at], diverged(losses[at]));
     Err(Error::Samples { what: "losses", problem })
 }
 
 fn check_clean(samples: SampleIndices, clean: &[f32]) -> Result<()> {
     let Some(at) = clean.iter().position(|w| !(0.0..=1.0).contains(w)) else { return Ok(()) };
-    let problem = format!("sample {} has {}, which is outside [0, 1]", number(samples, at), clean[at]);
+    let said = diverged(clean[at]);
+    let problem = format!("sample {} has {}, which is outside [0, 1]{said}", number(samples, at), clean[at]);
     Err(Error::Samples { what: "clean probabilities", problem })
 }
 
@@ -356,7 +366,7 @@ fn check_rows(what: &'static str, samples: SampleIndices, rows: &[f32], classes:
     for (at, row) in rows.chunks_exact(classes.max(1)).enumerate() {
         let sum: f64 = row.iter().map(|&t| f64::from(t)).sum();
         let problem = if let Some(class) = row.iter().position(|t| !(0.0..=1.0).contains(t)) {
-            format!("{} for class {class}, which is outside [0, 1]", row[class])
+            format!("{} for class {class}, which is outside [0, 1]{}", row[class], diverged(row[class]))
         } else if (sum - 1.0).abs() > SUM_WITHIN {
             format!("probabilities that sum to {sum}, not 1")
         } else {

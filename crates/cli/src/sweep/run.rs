@@ -5,7 +5,7 @@ use crate::train::Signals;
 use anyhow::{Result, bail};
 use negscale_run::clock;
 use negscale_run::sweep::{
-    End, PlannedRun, RunState, SweepPlan, WorkOptions, default_jobs, first_line, plan, record, work,
+    End, PlannedRun, RunState, SweepPlan, WorkOptions, default_jobs, first_line, plan, record, tidy, work,
 };
 use serde_json::json;
 use std::io::Write;
@@ -82,8 +82,9 @@ pub(super) fn perform(
     json: bool,
     signals: &Signals,
 ) -> Result<()> {
-    let todo: Vec<&PlannedRun> =
-        runs.iter().copied().filter(|run| !matches!(RunState::of(run), RunState::Done(_))).collect();
+    let is_done = |run: &&PlannedRun| matches!(RunState::of(run), RunState::Done(_));
+    let (done, todo): (Vec<&PlannedRun>, Vec<&PlannedRun>) = runs.iter().copied().partition(is_done);
+    tidy(&done, below, options)?;
     let asked = if options.jobs == 0 { default_jobs(&todo, options.cores) } else { options.jobs };
     let jobs = asked.min(todo.len().max(1));
     let screen = Screen {

@@ -7,6 +7,7 @@
 use super::Progress;
 use super::recipe::Wanted;
 use crate::{Error, Result};
+use negscale_atomic_file::keep_name;
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -107,8 +108,12 @@ impl Place {
                 std::fs::rename(self.ready().join(file.name), &to).map_err(|e| written(&to, e))?;
             }
         } else {
+            keep_name(self.ready().join("any")).map_err(|e| written(&self.ready(), e))?;
             std::fs::rename(self.ready(), &self.target).map_err(|e| written(&self.target, e))?;
         }
+        // Downloads are removed only once what was made of them outlives a power cut.
+        let kept = keep_name(self.target.join("any")).and_then(|()| keep_name(&self.target));
+        kept.map_err(|e| written(&self.target, e))?;
         erase(&self.downloads)
     }
 }

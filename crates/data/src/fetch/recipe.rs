@@ -245,3 +245,27 @@ const MNIST: Recipe = Recipe {
 
 /// Every recipe.
 pub const RECIPES: &[Recipe] = &[CIFAR10, CIFAR100, FASHION, MNIST];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_every_recipe_has_a_sha256_and_every_download_a_limit() {
+        for recipe in RECIPES {
+            assert!(!recipe.files.is_empty() && !recipe.sources.is_empty(), "{}", recipe.name);
+            for file in recipe.files {
+                let is_sum = file.sha256.len() == 64 && file.sha256.bytes().all(|c| c.is_ascii_hexdigit());
+                assert!(is_sum && file.bytes > 0, "{}: {}", recipe.name, file.name);
+            }
+            let remotes = recipe.sources.iter().filter_map(|source| match source.origin {
+                Origin::Web(remotes) => Some(remotes),
+                _ => None,
+            });
+            for remote in remotes.flatten() {
+                let limit = 2 * recipe.files.iter().map(|file| file.bytes).sum::<u64>();
+                assert!(remote.at_most > 0 && remote.at_most <= limit, "{}", remote.url);
+            }
+        }
+    }
+}

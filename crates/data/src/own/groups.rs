@@ -141,6 +141,7 @@ impl GroupReader {
             .map_err(|_| wrong("claims a negative number of rows".into()))?;
         let mut columns = Vec::with_capacity(chosen.leaves.len());
         for &at in &chosen.leaves {
+            shard.check_pages(group, at)?;
             let (leaf, reader) = (shard.schema().column(at), rows.get_column_reader(at).map_err(unreadable)?);
             let numbers =
                 open_leaf(reader, &leaf).ok_or_else(|| wrong("a column that holds no numbers".into()))?;

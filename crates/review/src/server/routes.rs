@@ -95,6 +95,26 @@ impl App {
         self.guard.address_once()
     }
 
+    /// Answers a request that did not come over a line, and gives the status: for tests and fuzzing. A line with method and address, lines of
+    /// headers with those of `known` before them, an empty line, and a body; none if these are no request.
+    #[doc(hidden)]
+    pub fn ask(&self, known: &str, request: &[u8]) -> Option<u16> {
+        let end = request.windows(2).position(|two| two == b"\n\n")?;
+        let (head, body) = (std::str::from_utf8(&request[..end]).ok()?, &request[end + 2..]);
+        let (first, rest) = head.split_once('\n').unwrap_or((head, ""));
+        let (method, address) = first.split_once(' ')?;
+        let (method, address) = (method.parse::<Method>().ok()?, address.parse::<Uri>().ok()?);
+        let mut headers = header::HeaderMap::new();
+        for line in known.lines().chain(rest.lines()) {
+            let (name, value) = line.split_once(": ")?;
+            headers.append(name.parse::<header::HeaderName>().ok()?, HeaderValue::from_str(value).ok()?);
+        }
+        Some(match self.guard.check(&method, &address, &headers) {
+            Ok(entry) => self.answer(entry, &method, &address, body).status().as_u16(),
+            Err((status, _)) => status.as_u16(),
+        })
+    }
+
     pub(super) fn answer(&self, entry: Entry, method: &Method, address: &Uri, body: &[u8]) -> Answer {
         let path = address.path();
         if entry == Entry::New {

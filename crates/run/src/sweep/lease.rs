@@ -211,6 +211,11 @@ impl Leases {
         }))
     }
 
+    /// Whether anybody left a lease of a run.
+    pub fn has(&self, name: &str) -> bool {
+        self.path(name, 1).exists()
+    }
+
     /// Who has a run now, by what its lease says: for people, who can judge the age of its beat.
     pub fn holder(below: &Path, name: &str) -> Option<Holder> {
         let place = below.join(FOLDER);

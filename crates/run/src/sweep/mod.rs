@@ -20,4 +20,4 @@ pub use plan::{PlannedRun, RunSelection, SweepPlan, WaitingRun, plan};
 pub use saved::SavedPlan;
 pub use search::{Choice, record};
 pub use state::{RunState, WORDS, first_line};
-pub use work::{End, Others, WorkOptions, cores, default_jobs, work};
+pub use work::{End, Others, WorkOptions, cores, default_jobs, tidy, work};

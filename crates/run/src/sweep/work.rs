@@ -166,6 +166,28 @@ pub fn work(
     stop.check()
 }
 
+/// Removes what killed processes left beside runs that are done: settings, error output, leases.
+///
+/// # Errors
+/// Those of the system.
+pub fn tidy(done: &[&PlannedRun], below: &Path, options: &WorkOptions) -> Result<()> {
+    let leases = Leases::new(below, options.lease, Holder::this(&options.round, options.job.clone()));
+    for run in done {
+        let name = run.folder_name();
+        let is_left = OF_SWEEP.iter().any(|file| run.place.join(file).exists());
+        if !is_left && !leases.has(&name) {
+            continue;
+        }
+        // Others that work there still will tidy up themselves.
+        let Claim::Ours(lease) = leases.claim(&name)? else { continue };
+        if let Ok(own) = OwnFolder::open(&run.place) {
+            own.remove(|name| OF_SWEEP.contains(&name))?;
+        }
+        lease.end();
+    }
+    Ok(())
+}
+
 impl Others {
     fn wait_for(self, is_alive: bool) -> bool {
         match self {

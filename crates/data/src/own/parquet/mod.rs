@@ -5,8 +5,9 @@
 //! # Hostile files
 //! The files are mapped, so lengths are checked against what is there. More rows than bytes are refused: every picture has at
 //! least one. The crate that unpacks may panic on malformed pages; that is caught and becomes an error. A page is bounded by the
-//! format to 2 GiB; a gzip page, for which the crate ignores the size declared, by 1032 times its packed bytes.
+//! format to 2 GiB, and by the size that it declares (`pages.rs`).
 
+mod pages;
 mod pictures;
 mod shard;
 

@@ -1,5 +1,6 @@
 //! One Parquet file: its columns, by name or by what Hugging Face says of them, and their values.
 
+use super::pages;
 use crate::own::OwnOptions;
 use crate::own::labels::Column;
 use crate::own::metadata::Fence;
@@ -11,8 +12,10 @@ use ::parquet::record::Field;
 use ::parquet::record::reader::RowIter;
 use ::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use negscale_records::did_you_mean;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Runs what may fail or panic on malformed pages.
 pub(in crate::own) fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -29,6 +32,9 @@ pub(in crate::own) fn guard<T>(path: &Path, what: &str, work: impl FnOnce() -> R
 pub(in crate::own) struct Shard {
     pub(super) path: PathBuf,
     reader: SerializedFileReader<Chunks>,
+    chunks: Chunks,
+    /// Row groups and leaves of which pages were looked at.
+    looked_at: Mutex<BTreeSet<(usize, usize)>>,
     /// The column of pictures.
     pub(super) image: String,
     /// Where files that it names may lie.
@@ -42,7 +48,7 @@ impl Shard {
     }
 
     pub(super) fn new(path: &Path, bytes: Chunks) -> Result<Self> {
-        let length = bytes.len();
+        let (length, chunks) = (bytes.len(), bytes.clone());
         let reader = guard(path, "footer", || {
             SerializedFileReader::new(bytes).map_err(|e| {
                 Error::format(path, "footer".to_string(), format!("not a Parquet file, or damaged: {e}"))
@@ -55,7 +61,8 @@ impl Shard {
             let problem = format!("claims more rows than the file has bytes ({length})");
             return Err(Error::format(path, "footer".to_string(), problem));
         }
-        Ok(Self { path: path.to_owned(), reader, image: String::new(), fence: None })
+        let looked_at = Mutex::default();
+        Ok(Self { path: path.to_owned(), reader, chunks, looked_at, image: String::new(), fence: None })
     }
 
     pub fn path(&self) -> &Path {
@@ -78,6 +85,20 @@ impl Shard {
     /// What the footer says of each row group.
     pub fn row_groups(&self) -> &[RowGroupMetaData] {
         self.reader.metadata().row_groups()
+    }
+
+    /// Refuses a column of a row group whose pages would unpack to more than they say.
+    pub fn check_pages(&self, group: usize, leaf: usize) -> Result<()> {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if !looked_at.contains(&(group, leaf)) {
+            let column = self.reader.metadata().row_group(group).column(leaf);
+            pages::check(&self.chunks, column).map_err(|problem| {
+                let place = format!("row group {group}, column `{}`", column.column_path());
+                Error::format(&self.path, place, format!("damaged: {problem}"))
+            })?;
+            looked_at.insert((group, leaf));
+        }
+        Ok(())
     }
 
     pub fn group(&self, number: usize) -> ::parquet::errors::Result<Box<dyn RowGroupReader + '_>> {
@@ -165,6 +186,10 @@ impl Shard {
                 .with_fields(vec![chosen.clone()])
                 .build()
                 .map_err(unreadable)?;
+            let leaves = self.schema().columns();
+            let is_chosen =
+                |leaf: &usize| leaves[*leaf].path().parts().first().is_some_and(|name| name == column);
+            (0..leaves.len()).filter(is_chosen).try_for_each(|leaf| self.check_pages(group, leaf))?;
             let rows = self.reader.get_row_group(group).map_err(unreadable)?;
             let expected = rows.metadata().num_rows() as usize;
             let mut count = 0;

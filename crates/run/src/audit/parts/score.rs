@@ -51,7 +51,8 @@ impl Session {
         let names = ["scores", "json"]
             .map(|kind| format!("{SHARDS}/shard-{}-of-{}.{kind}", shard.number(), shard.of()));
         claim(&self.out, names.iter().map(String::as_str))?;
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        negscale_atomic_file::create_folders(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         let rows = shard_range(self.stream.rows(), block_rows(self.stream.dim()), shard);
         let source = Source { stream: &self.stream, stop, tell: Some((tell, Step::Score(shard), rows)) };
         unless_stopped(score_shard(&source, &self.model, shard, &self.made_by, &folder), stop)
