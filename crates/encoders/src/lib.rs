@@ -1,8 +1,11 @@
 //! Pictures and text to embeddings: rows of numbers for which near means alike.
 
 mod error;
+mod text;
 
 pub use error::{Error, Result};
+pub use negscale_kernels::Precision;
+pub use text::TextEncoder;
 
 /// A picture as encoders take it.
 #[derive(Debug, Clone, Copy)]
