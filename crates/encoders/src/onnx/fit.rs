@@ -22,7 +22,12 @@ fn weights(pixels: usize, places: usize) -> Vec<(usize, Vec<f32>)> {
 
 /// The largest piece in the middle of a picture that has the shape of `rows x columns`, resized to it: red, green and blue one after the
 /// other, between 0 and 1, then less `mean` and divided by `deviation`.
-pub(super) fn fit(picture: &Picture, [rows, columns]: [usize; 2], mean: [f32; 3], deviation: [f32; 3]) -> Vec<f32> {
+pub(super) fn fit(
+    picture: &Picture,
+    [rows, columns]: [usize; 2],
+    mean: [f32; 3],
+    deviation: [f32; 3],
+) -> Vec<f32> {
     let Picture { pixels, width, height } = *picture;
     let cut = |side: usize, other: usize, long: usize, short: usize| {
         ((other as f64 * long as f64 / short as f64).round() as usize).clamp(1, side)
@@ -46,7 +51,8 @@ pub(super) fn fit(picture: &Picture, [rows, columns]: [usize; 2], mean: [f32; 3]
             for channel in 0..3 {
                 let column = between[first * columns + x..].iter().step_by(columns);
                 let sum: f32 = column.zip(weights).map(|(place, weight)| weight * place[channel]).sum();
-                numbers[(channel * rows + y) * columns + x] = (sum / 255.0 - mean[channel]) / deviation[channel];
+                numbers[(channel * rows + y) * columns + x] =
+                    (sum / 255.0 - mean[channel]) / deviation[channel];
             }
         }
     }
@@ -63,7 +69,13 @@ mod tests {
 
     #[test]
     fn a_flat_picture_of_any_size_stays_flat() {
-        for (from, to) in [([1, 1], [5, 7]), ([3, 2], [2, 3]), ([40, 30], [7, 7]), ([7, 1000], [224, 224]), ([9, 9], [1, 1])] {
+        for (from, to) in [
+            ([1, 1], [5, 7]),
+            ([3, 2], [2, 3]),
+            ([40, 30], [7, 7]),
+            ([7, 1000], [224, 224]),
+            ([9, 9], [1, 1]),
+        ] {
             let numbers = fitted(&vec![200; from[0] * from[1] * 3], from, to);
             assert_eq!(numbers.len(), 3 * to[0] * to[1]);
             assert!(numbers.iter().all(|x| (x - 200.0).abs() < 1e-3), "{from:?} {to:?}");

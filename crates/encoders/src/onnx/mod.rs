@@ -13,6 +13,7 @@ pub use texts::OnnxTexts;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use rten::{Dimension, Model, NodeId, RunOptions, ThreadPool, Value, ValueOrView, ValueType};
+use rten_tensor::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +65,9 @@ fn problem(path: &Path, problem: impl Into<String>) -> Error {
 }
 
 /// Runs code of others that should not panic, but may when it is given what nobody thought of.
-fn guarded<T, E: std::fmt::Display>(call: impl FnOnce() -> std::result::Result<T, E>) -> std::result::Result<T, String> {
+fn guarded<T, E: std::fmt::Display>(
+    call: impl FnOnce() -> std::result::Result<T, E>,
+) -> std::result::Result<T, String> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(_) => Err("the runtime `rten` gave up on it (what it said is above)".into()),
@@ -72,8 +75,9 @@ fn guarded<T, E: std::fmt::Display>(call: impl FnOnce() -> std::result::Result<T
 }
 
 fn load(path: &Path) -> Result<Model> {
-    guarded(|| Model::load_file(path))
-        .map_err(|error| problem(path, format!("{error}; it should be an .onnx file as torch.onnx.export writes it")))
+    guarded(|| Model::load_file(path)).map_err(|error| {
+        problem(path, format!("{error}; it should be an .onnx file as torch.onnx.export writes it"))
+    })
 }
 
 fn inputs(model: &Model) -> Vec<Input> {
@@ -100,11 +104,15 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 impl Network {
     /// Chooses the output, by running the network once.
-    fn new(path: &Path, model: Model, settings: &OnnxSettings, trial: Vec<(NodeId, ValueOrView)>) -> Result<Self> {
+    fn new(
+        path: &Path,
+        model: Model,
+        settings: &OnnxSettings,
+        trial: Vec<(NodeId, ValueOrView)>,
+    ) -> Result<Self> {
         let pool = Arc::new(ThreadPool::with_num_threads(rayon::current_num_threads()));
-        let named = |node: NodeId| {
-            model.node_info(node).and_then(|info| info.name()).unwrap_or_default().to_owned()
-        };
+        let named =
+            |node: NodeId| model.node_info(node).and_then(|info| info.name()).unwrap_or_default().to_owned();
         let outputs: Vec<NodeId> = match &settings.output {
             None => model.output_ids().to_vec(),
             Some(name) => model.output_ids().iter().copied().filter(|&node| named(node) == *name).collect(),
@@ -118,8 +126,11 @@ impl Network {
         let options = RunOptions::default().with_thread_pool(Some(pool.clone()));
         let values = guarded(|| model.run(trial, &outputs, Some(options)))
             .map_err(|error| problem(path, format!("a first run of it failed: {error}")))?;
-        let shapes: Vec<String> =
-            outputs.iter().zip(&values).map(|(&node, value)| format!("{} {:?}", named(node), shape(value))).collect();
+        let shapes: Vec<String> = outputs
+            .iter()
+            .zip(&values)
+            .map(|(&node, value)| format!("{} {:?}", named(node), shape(value)))
+            .collect();
         let rows: Vec<(NodeId, usize, usize)> = outputs
             .iter()
             .zip(values)
@@ -134,7 +145,10 @@ impl Network {
         let Some((output, width, _)) = last(&rows, true).or_else(|| last(&rows, false)) else {
             return Err(problem(
                 path,
-                format!("no output is a row of numbers for an item, nor can be averaged to one: {}", shapes.join(", ")),
+                format!(
+                    "no output is a row of numbers for an item, nor can be averaged to one: {}",
+                    shapes.join(", ")
+                ),
             ));
         };
         let name = path.file_stem().map_or_else(|| "onnx".into(), |name| name.to_string_lossy().into_owned());
@@ -208,6 +222,7 @@ fn row(value: Value) -> std::result::Result<Vec<f32>, String> {
     if places == 0 || width == 0 {
         return Err(format!("the output has shape {shape:?}: it holds nothing"));
     }
-    let mean = |i: usize| (0..places).map(|place| numbers[i * apart + place * next]).sum::<f32>() / places as f32;
+    let mean =
+        |i: usize| (0..places).map(|place| numbers[i * apart + place * next]).sum::<f32>() / places as f32;
     Ok((0..width).map(mean).collect())
 }

@@ -32,7 +32,10 @@ impl OnnxPictures {
         let [input] = &inputs(&model)[..] else {
             let all = inputs(&model);
             let names = listed(all.iter().map(|input| input.name.as_str()));
-            return Err(problem(path, format!("it takes {names}, but a network for pictures takes one input")));
+            return Err(problem(
+                path,
+                format!("it takes {names}, but a network for pictures takes one input"),
+            ));
         };
         if input.dtype.is_some_and(|dtype| dtype != ValueType::Tensor(DataType::Float)) {
             return Err(problem(path, format!("its input {} is not of type float", input.name)));
@@ -51,10 +54,16 @@ impl OnnxPictures {
         let open = settings.size.unwrap_or([224, 224]);
         let size = [rows.unwrap_or(open[0]), columns.unwrap_or(open[1])];
         if settings.size.is_some_and(|given| given != size) {
-            return Err(problem(path, format!("it takes pictures of {} x {} pixels and no others", size[0], size[1])));
+            return Err(problem(
+                path,
+                format!("it takes pictures of {} x {} pixels and no others", size[0], size[1]),
+            ));
         }
         if size.iter().any(|side| !(1..=LARGEST).contains(side)) {
-            return Err(problem(path, format!("{size:?} is no size of a picture: 1 to {LARGEST} pixels a side")));
+            return Err(problem(
+                path,
+                format!("{size:?} is no size of a picture: 1 to {LARGEST} pixels a side"),
+            ));
         }
         let scales = settings.mean.iter().chain(&settings.deviation);
         if scales.clone().any(|x| !x.is_finite()) || settings.deviation.iter().any(|&x| x <= 0.0) {

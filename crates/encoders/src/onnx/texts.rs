@@ -33,10 +33,14 @@ impl OnnxTexts {
         for input in inputs(&model) {
             let Some((_, constant)) = KNOWN.iter().find(|(name, _)| *name == input.name) else {
                 let known = listed(KNOWN.iter().map(|(name, _)| *name));
-                return Err(problem(path, format!("it takes an input {}, but only {known} are known", input.name)));
+                return Err(problem(
+                    path,
+                    format!("it takes an input {}, but only {known} are known", input.name),
+                ));
             };
             if input.shape.is_some_and(|shape| !matches!(shape[..], [None | Some(1), None])) {
-                let wanted = "texts x tokens, both free (dynamic_axes or dynamic_shapes of torch.onnx.export)";
+                let wanted =
+                    "texts x tokens, both free (dynamic_axes or dynamic_shapes of torch.onnx.export)";
                 return Err(problem(path, format!("its input {} should be {wanted}", input.name)));
             }
             found.push((input.node, *constant));
