@@ -1,4 +1,6 @@
 //! A small BERT with random weights as a folder, and what it computes in plain f64 loops.
+// Not every test needs all of it.
+#![allow(dead_code)]
 
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::BTreeMap;
