@@ -1,8 +1,20 @@
 //! Pictures and text to embeddings: rows of numbers for which near means alike.
 
+/// The snippets of the README are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod error;
+#[cfg(feature = "onnx")]
+mod onnx;
+mod text;
 
 pub use error::{Error, Result};
+pub use negscale_kernels::Precision;
+#[cfg(feature = "onnx")]
+pub use onnx::{OnnxPictures, OnnxSettings, OnnxTexts};
+pub use text::TextEncoder;
 
 /// A picture as encoders take it.
 #[derive(Debug, Clone, Copy)]

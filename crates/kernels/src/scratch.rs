@@ -35,6 +35,10 @@ impl Scratch {
         self.buffer.as_mut_ptr()
     }
 
+    pub(crate) fn as_ptr(&self) -> *const f32 {
+        self.buffer.as_ptr()
+    }
+
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         &mut self.buffer[..self.length]
     }

@@ -6,10 +6,13 @@
 
 mod bf16;
 mod gather;
+mod packed;
 mod point;
 mod tile;
 mod weight;
 mod winograd;
+
+pub use packed::Packed;
 
 use crate::{Precision, Window};
 use rayon::prelude::*;

@@ -34,28 +34,51 @@ pub(super) fn forward(
     shape: &Shape,
     [oh, ow]: [usize; 2],
 ) -> Vec<f32> {
+    let panels = packed(weight, shape);
+    // SAFETY: every output pixel is the target of one row of the product; the panels are of these weights.
+    unsafe {
+        filled(shape.batch * oh * ow * shape.outputs, |y| {
+            forward_packed(x, &panels, bias, skip, shape, [oh, ow], y);
+        })
+    }
+}
+
+/// The weights as [`forward_packed`] wants them; of the shape, only channels and window count.
+pub(in crate::conv) fn packed(weight: &[f32], shape: &Shape) -> Scratch {
+    let Shape { inputs, outputs, window, .. } = *shape;
+    let taps: Vec<usize> = (0..window.kernel[0] * window.kernel[1]).collect();
+    let step = taps.len();
+    pack(weight, &Order { taps: &taps, channels: inputs, step, columns: outputs, stride: inputs * step })
+}
+
+/// [`forward`] into `y`, with packed weights.
+///
+/// # Safety
+/// The panels were packed for these channels and this window, the slices have the lengths that the shape says, and `y` has room for the
+/// result.
+pub(in crate::conv) unsafe fn forward_packed(
+    x: &[f32],
+    panels: &Scratch,
+    bias: Option<&[f32]>,
+    skip: Option<&[f32]>,
+    shape: &Shape,
+    [oh, ow]: [usize; 2],
+    y: *mut f32,
+) {
     let Shape { batch, height, width, inputs, outputs, window } = *shape;
     let ([kh, kw], [sh, sw], [ph, pw]) = (window.kernel, window.stride, window.padding);
-    let taps: Vec<usize> = (0..kh * kw).collect();
-    let order =
-        Order { taps: &taps, channels: inputs, step: kh * kw, columns: outputs, stride: inputs * kh * kw };
-    let mut panels = pack(weight, &order);
-    let run = |y: *mut f32| {
-        let job = Job {
-            source: x.as_ptr(),
-            from: Images { height, width, channels: inputs },
-            target: Shared::new(y),
-            to: Images { height: oh, width: ow, channels: outputs },
-            rows: Axis::forward(oh, kh, sh, ph),
-            columns: Axis::forward(ow, kw, sw, pw),
-            panels: Shared::new(panels.as_mut_ptr()),
-            bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
-            skip: skip.map_or(std::ptr::null(), <[f32]>::as_ptr),
-        };
-        run(&job, batch);
+    let job = Job {
+        source: x.as_ptr(),
+        from: Images { height, width, channels: inputs },
+        target: Shared::new(y),
+        to: Images { height: oh, width: ow, channels: outputs },
+        rows: Axis::forward(oh, kh, sh, ph),
+        columns: Axis::forward(ow, kw, sw, pw),
+        panels: Shared::new(panels.as_ptr().cast_mut()),
+        bias: bias.map_or(std::ptr::null(), <[f32]>::as_ptr),
+        skip: skip.map_or(std::ptr::null(), <[f32]>::as_ptr),
     };
-    // SAFETY: every output pixel is the target of one row of the product.
-    unsafe { filled(batch * oh * ow * outputs, run) }
+    run(&job, batch);
 }
 
 /// See [`crate::conv::data_gradient`].

@@ -9,6 +9,8 @@ mod winograd;
 
 use super::Shape;
 
+pub(super) use direct::{forward_packed, packed};
+
 /// See [`super::forward`].
 pub(super) fn forward(
     x: &[f32],
