@@ -1,8 +1,10 @@
 //! Pictures and text to embeddings: rows of numbers for which near means alike.
 
 mod error;
+mod picture;
 
 pub use error::{Error, Result};
+pub use picture::{EFFICIENTNET_LITE0, EfficientNetLite0};
 
 /// A picture as encoders take it.
 #[derive(Debug, Clone, Copy)]

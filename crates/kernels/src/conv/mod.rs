@@ -7,7 +7,7 @@
 mod bf16;
 mod gather;
 mod point;
-mod tile;
+pub(crate) mod tile;
 mod weight;
 mod winograd;
 
