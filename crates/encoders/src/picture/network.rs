@@ -90,7 +90,8 @@ impl EfficientNetLite0 {
 
     /// The network with the tensors that `read` gives by name and shape.
     fn new(what: &str, read: &mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
-        let mut unit = |conv: String, norm: String, shape: [usize; 4]| folded(what, read, &conv, &norm, shape);
+        let mut unit =
+            |conv: String, norm: String, shape: [usize; 4]| folded(what, read, &conv, &norm, shape);
         let (mut weight, bias) = unit("_conv_stem".into(), "_bn0".into(), [32, 3, 3, 3])?;
         // From channels, rows, columns to rows, columns, channels.
         for filter in weight.chunks_exact_mut(27) {
@@ -107,8 +108,7 @@ impl EfficientNetLite0 {
                 let widen = match widening {
                     1 => None,
                     _ => {
-                        let (weight, bias) =
-                            unit(name("_expand_conv"), name("_bn0"), [wide, inputs, 1, 1])?;
+                        let (weight, bias) = unit(name("_expand_conv"), name("_bn0"), [wide, inputs, 1, 1])?;
                         Some(Point::new(&weight, &bias, true))
                     }
                 };
@@ -249,7 +249,9 @@ impl Block {
                     widened += run;
                 }
             }
-            for (n, to) in around[..pictures * rows * out * channels].chunks_exact_mut(out * channels).enumerate() {
+            for (n, to) in
+                around[..pictures * rows * out * channels].chunks_exact_mut(out * channels).enumerate()
+            {
                 let (picture, row) = (n / rows, first + n % rows);
                 let mut under = [None; 5];
                 for (r, under) in under[..kernel].iter_mut().enumerate() {

@@ -74,8 +74,16 @@ impl Depthwise {
     /// If a length does not fit.
     pub fn row(&self, rows: &[Option<&[f32]>], width: usize, before: usize, y: &mut [f32]) {
         assert_eq!(rows.len(), self.kernel, "a row for every row of the window");
-        assert!(rows.iter().flatten().all(|row| row.len() == width * self.channels), "rows of {width} pixels");
-        assert!(y.len().is_multiple_of(self.channels), "{} numbers are no pixels of {}", y.len(), self.channels);
+        assert!(
+            rows.iter().flatten().all(|row| row.len() == width * self.channels),
+            "rows of {width} pixels"
+        );
+        assert!(
+            y.len().is_multiple_of(self.channels),
+            "{} numbers are no pixels of {}",
+            y.len(),
+            self.channels
+        );
         let mut places = [std::ptr::null(); 5];
         for (place, row) in places.iter_mut().zip(rows) {
             *place = row.map_or(std::ptr::null(), <[f32]>::as_ptr);
