@@ -1,5 +1,10 @@
 //! Pictures and text to embeddings: rows of numbers for which near means alike.
 
+/// The snippet of the README is compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 mod error;
 mod picture;
 

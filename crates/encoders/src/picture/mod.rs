@@ -2,6 +2,9 @@
 
 mod network;
 mod resize;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
 mod weights;
 
 pub use network::{EFFICIENTNET_LITE0, EfficientNetLite0};

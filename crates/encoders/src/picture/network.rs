@@ -27,7 +27,7 @@ const BAND: usize = 128;
 const SMALL: usize = 8;
 
 /// Window, stride, widening, channels, blocks.
-const STAGES: [(usize, usize, usize, usize, usize); 7] = [
+pub(super) const STAGES: [(usize, usize, usize, usize, usize); 7] = [
     (3, 1, 1, 16, 1),
     (3, 2, 6, 24, 2),
     (5, 2, 6, 40, 2),
@@ -89,7 +89,7 @@ impl EfficientNetLite0 {
     }
 
     /// The network with the tensors that `read` gives by name and shape.
-    fn new(what: &str, read: &mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
+    pub(super) fn new(what: &str, read: &mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
         let mut unit =
             |conv: String, norm: String, shape: [usize; 4]| folded(what, read, &conv, &norm, shape);
         let (mut weight, bias) = unit("_conv_stem".into(), "_bn0".into(), [32, 3, 3, 3])?;

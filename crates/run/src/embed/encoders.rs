@@ -102,7 +102,6 @@ impl Known {
 /// An encoder of either kind.
 pub(super) enum Any {
     Pictures(Box<dyn for<'a> Encoder<Picture<'a>>>),
-    #[allow(dead_code, reason = "encoders of texts come next")]
     Texts(Box<dyn for<'a> Encoder<&'a str>>),
 }
 
@@ -114,6 +113,18 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// An encoder of pictures of your own; `stamp` says which it is, with its weights.
+    #[must_use]
+    pub fn of_pictures(encoder: Box<dyn for<'a> Encoder<Picture<'a>>>, stamp: String) -> Self {
+        Self { encoder: Any::Pictures(encoder), stamp }
+    }
+
+    /// An encoder of texts of your own.
+    #[must_use]
+    pub fn of_texts(encoder: Box<dyn for<'a> Encoder<&'a str>>, stamp: String) -> Self {
+        Self { encoder: Any::Texts(encoder), stamp }
+    }
+
     fn new(encoder: Any, weights: &Path) -> Result<Self> {
         let reading = || format!("cannot read {}", weights.display());
         let mut hash = Sha256::new();
