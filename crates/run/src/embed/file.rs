@@ -42,7 +42,7 @@ impl Format {
                 let mut header =
                     format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {width}), }}");
                 // Ten bytes come before it; the numbers begin at a multiple of 64.
-                while (10 + header.len() + 1) % 64 != 0 {
+                while !(10 + header.len() + 1).is_multiple_of(64) {
                     header.push(' ');
                 }
                 header.push('\n');
@@ -55,7 +55,7 @@ impl Format {
                     json!({ "dtype": "F32", "shape": [rows, width], "data_offsets": [0, rows * width * 4] });
                 let header = json!({ "__metadata__": { "encoder": encoder.stamp }, "embeddings": array });
                 let mut header = header.to_string();
-                while header.len() % 8 != 0 {
+                while !header.len().is_multiple_of(8) {
                     header.push(' ');
                 }
                 to.write_all(&(header.len() as u64).to_le_bytes())?;

@@ -65,9 +65,9 @@ pub fn embed(
     let mut failed = None;
     let written = negscale_atomic_file::write_atomic(out, |to| {
         format.begin(to, rows, width, encoder)?;
-        shards.each(&file, &mut |bytes| std::io::Write::write_all(to, bytes)).or_else(|error| {
+        shards.each(&file, &mut |bytes| std::io::Write::write_all(to, bytes)).map_err(|error| {
             failed = Some(error);
-            Err(std::io::Error::other("stopped"))
+            std::io::Error::other("stopped")
         })
     });
     if let Some(error) = failed {
