@@ -1,6 +1,6 @@
 //! `negscale audit`: which labels are wrong, in one command.
 //!
-//! Features are judged by cross-fitting, pictures by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
+//! Features are judged by cross-fitting, pictures by an encoder and cross-fitting, or by a training run in a folder of the same kind as `negscale train`'s. Exit code 1 is a finding: more wrong labels than `--check` allows.
 
 use crate::audit_cluster;
 use crate::audit_parts::{self, Part};
@@ -49,6 +49,10 @@ pub struct Arguments {
     /// Then nothing is trained.
     #[arg(long, value_name = "FILE")]
     pred_probs: Option<PathBuf>,
+    /// How pictures are judged: by what an encoder such as efficientnet-lite0 sees in them, or by training on their pixels (none)
+    /// [default: the encoder, if `negscale data get efficientnet-lite0` has fetched it].
+    #[arg(long, value_name = "NAME|none")]
+    encoder: Option<String>,
     /// Look for near-copies and outliers among more than 20,000 rows, too.
     #[arg(long)]
     neighbours: bool,
@@ -96,6 +100,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         fresh,
         check,
         pred_probs,
+        encoder,
         neighbours,
         memory,
         cluster,
@@ -135,11 +140,20 @@ pub fn run(arguments: Arguments) -> Result<()> {
         if let Some(path) = &pred_probs {
             layers = layers.with_flag("--pred-probs", "audit.pred_probs", as_text("--pred-probs", path)?)?;
         }
+        if let Some(name) = &encoder {
+            layers = layers.with_flag("--encoder", "audit.encoder", name.as_str())?;
+        }
         Ok(if neighbours { layers.with_flag("--neighbours", "audit.neighbours", true)? } else { layers })
     };
     let layers = with_flags(choices.layers_over(defaults(None)?)?)?;
     let splits = open_to_learn(&layers.data()?, quiet)?;
     let recipe = audit::recipe_for(&splits.train, |layers| with_flags(choices.layers_over(layers)?))?;
+    if !quiet
+        && let Some(help) =
+            audit::what_would_help(&recipe, &with_flags(choices.layers_over(Layers::new())?)?, &splits.train)
+    {
+        eprintln!("note: {help}");
+    }
     let mode = OutputMode::new(quiet, json);
     let progress = if mode == OutputMode::People { mode } else { OutputMode::Quiet };
     let options = RunOptions { fresh, ..RunOptions::default() };

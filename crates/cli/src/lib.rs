@@ -20,6 +20,7 @@ mod cluster;
 mod config;
 mod data;
 mod doctor;
+mod embed;
 mod eval;
 mod meter;
 mod methods;
@@ -64,6 +65,7 @@ enum Verb {
     Noise(noise::Arguments),
     Eval(eval::Arguments),
     Predict(predict::Arguments),
+    Embed(embed::Arguments),
     Analyse(Box<analyse::Arguments>),
     Report(report::Arguments),
     Methods(methods::Arguments),
@@ -120,6 +122,7 @@ fn run(verb: Verb) -> anyhow::Result<()> {
         Verb::Noise(arguments) => noise::run(arguments),
         Verb::Eval(arguments) => eval::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Embed(arguments) => embed::run(arguments),
         Verb::Analyse(arguments) => analyse::run(*arguments),
         Verb::Report(arguments) => report::run(arguments),
         Verb::Methods(arguments) => methods::run(arguments),

@@ -20,7 +20,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn new(store: &dyn ImageStore, index: usize, error: &Error) -> Self {
+    /// A picture of a store that failed with an error.
+    pub fn new(store: &dyn ImageStore, index: usize, error: &Error) -> Self {
         let origin = store.origin(index);
         let reason = if origin.is_some() { error.reason() } else { error.to_string() };
         Self { index, origin, reason }

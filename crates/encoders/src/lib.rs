@@ -1,6 +1,6 @@
 //! Pictures and text to embeddings: rows of numbers for which near means alike.
 
-/// The snippets of the README are compiled and run as tests.
+/// The snippets of the README are compiled as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
@@ -8,12 +8,14 @@ mod readme {}
 mod error;
 #[cfg(feature = "onnx")]
 mod onnx;
+mod picture;
 mod text;
 
 pub use error::{Error, Result};
 pub use negscale_kernels::Precision;
 #[cfg(feature = "onnx")]
 pub use onnx::{OnnxPictures, OnnxSettings, OnnxTexts};
+pub use picture::{EFFICIENTNET_LITE0, EfficientNetLite0};
 pub use text::TextEncoder;
 
 /// A picture as encoders take it.

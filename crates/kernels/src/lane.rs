@@ -16,6 +16,8 @@ pub(crate) trait Numbers: Copy {
     unsafe fn mul(self, other: Self) -> Self;
     /// `self * factor + term`, rounded once where the CPU can.
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self;
+    /// No less than `least` and no more than `most`; what is not a number becomes `least`.
+    unsafe fn clamp(self, least: Self, most: Self) -> Self;
 }
 
 /// Eight of them.
@@ -91,6 +93,11 @@ impl<N: Numbers> Numbers for [N; 2] {
         // SAFETY: as above.
         unsafe { [self[0].mul_add(factor[0], term[0]), self[1].mul_add(factor[1], term[1])] }
     }
+    #[inline(always)]
+    unsafe fn clamp(self, least: Self, most: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { [self[0].clamp(least[0], most[0]), self[1].clamp(least[1], most[1])] }
+    }
 }
 
 impl Lane for [f32; 8] {
@@ -137,6 +144,10 @@ impl Numbers for [f32; 8] {
     #[inline(always)]
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         std::array::from_fn(|i| self[i] * factor[i] + term[i])
+    }
+    #[inline(always)]
+    unsafe fn clamp(self, least: Self, most: Self) -> Self {
+        std::array::from_fn(|i| self[i].max(least[i]).min(most[i]))
     }
 }
 
@@ -197,6 +208,11 @@ pub(crate) mod avx2 {
             // SAFETY: see above.
             unsafe { _mm256_fmadd_ps(self, factor, term) }
         }
+        #[inline(always)]
+        unsafe fn clamp(self, least: Self, most: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm256_min_ps(_mm256_max_ps(self, least), most) }
+        }
     }
 }
 
@@ -236,6 +252,11 @@ pub(crate) mod avx512 {
             // SAFETY: see above.
             unsafe { Self(_mm256_fmadd_ps(self.0, factor.0, term.0)) }
         }
+        #[inline(always)]
+        unsafe fn clamp(self, least: Self, most: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { Self(_mm256_min_ps(_mm256_max_ps(self.0, least.0), most.0)) }
+        }
     }
 
     // SAFETY (all blocks below): see above.
@@ -264,6 +285,11 @@ pub(crate) mod avx512 {
         unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
             // SAFETY: see above.
             unsafe { _mm512_fmadd_ps(self, factor, term) }
+        }
+        #[inline(always)]
+        unsafe fn clamp(self, least: Self, most: Self) -> Self {
+            // SAFETY: see above.
+            unsafe { _mm512_min_ps(_mm512_max_ps(self, least), most) }
         }
     }
 

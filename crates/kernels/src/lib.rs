@@ -13,6 +13,7 @@ pub mod conv;
 mod flex;
 #[cfg(test)]
 mod in_place;
+pub mod inference;
 mod lane;
 mod norm;
 mod ops;

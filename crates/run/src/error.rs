@@ -24,6 +24,9 @@ pub enum Error {
     /// Something of the data.
     #[error(transparent)]
     Data(#[from] negscale_data::Error),
+    /// Something of encoders or their weights.
+    #[error(transparent)]
+    Encoders(#[from] negscale_encoders::Error),
     /// Something of reports or of what earlier runs left.
     #[error(transparent)]
     Report(#[from] negscale_report::Error),

@@ -5,6 +5,7 @@
 //! | `settings.toml` | the resolved settings, usable as a recipe, and where they come from |
 //! | `metrics.jsonl`, `events/` | one record per epoch; the same for TensorBoard |
 //! | `checkpoints/` | the two newest states, until the run is finished |
+//! | `embeddings/` | rows of pictures that an audit has encoded, until it is finished |
 //! | `ledger.parquet`, `audit.csv`, `model.safetensors`, `tree.tsv`, `report.html`, `results.json` | at the end |
 //! | `audit.json`, `corrected.csv`, `evidence.csv` | at the end of an audit; `training.html` is the page of its training, if it trained |
 //! | `summary.txt` | what was printed at the end; written last, so a run that has it is finished |
@@ -27,6 +28,8 @@ use std::path::{Path, PathBuf};
 const SETTINGS: &str = "settings.toml";
 /// Its checkpoints.
 pub const CHECKPOINTS: &str = "checkpoints";
+/// Rows of pictures that an audit has encoded.
+const EMBEDDINGS: &str = "embeddings";
 const EVENTS: &str = "events";
 /// What was printed at the end.
 const SUMMARY: &str = "summary.txt";
@@ -192,6 +195,11 @@ impl RunFolder {
         self.place().join(name)
     }
 
+    /// A file that is written into it by others than this module, on the list of its files.
+    pub(crate) fn own_file(&self, name: &str) -> Result<PathBuf> {
+        Ok(self.own.file(name)?)
+    }
+
     /// Marks the run as finished, with what was printed, and removes the checkpoints: nothing is left to resume.
     pub fn finish(&self, summary: &str) -> Result<()> {
         write(&self.file(SUMMARY), summary.as_bytes())?;
@@ -200,7 +208,9 @@ impl RunFolder {
 
     /// Removes the checkpoints of the run and of its baseline.
     pub fn remove_checkpoints(&self) -> Result<()> {
-        let is_checkpoint = |name: &str| Path::new(name).starts_with(CHECKPOINTS);
+        // Rows of encoded pictures are there to go on with, as checkpoints are.
+        let is_checkpoint =
+            |name: &str| [CHECKPOINTS, EMBEDDINGS].iter().any(|of| Path::new(name).starts_with(of));
         self.own.remove(is_checkpoint)?;
         let baseline = self.file(BASELINE);
         if OwnFolder::is_ours(&baseline) {

@@ -6,6 +6,7 @@
 //! | [`train()`], [`audit()`](audit::audit) | a run or an audit: trains, resumes, writes its files |
 //! | [`fit()`] | a run in memory, without files |
 //! | [`Watch`], [`Stop`] | callbacks during a run, and how to stop it |
+//! | [`embed`] | items to rows of numbers by an encoder |
 //! | [`folder`] | a run's folder |
 //! | [`analysis`] | the similarity of all pairs of samples of a run |
 //! | [`sweep`] | many runs of one recipe: planning, progress, tables |
@@ -15,6 +16,7 @@ pub mod audit;
 mod class_tree;
 pub mod clock;
 pub mod csv_rows;
+pub mod embed;
 mod error;
 mod fit;
 pub mod folder;

@@ -46,6 +46,9 @@ pub trait Watch: Send {
     /// How much of an audit without training is done, from 0 to 1.
     fn progress(&mut self, done: f64) {}
 
+    /// How much of the items an encoder has turned into rows, from 0 to 1.
+    fn encoding(&mut self, done: f64) {}
+
     /// Training is over.
     fn clear(&mut self) {}
 }

@@ -62,6 +62,7 @@ targets![
     tree_tsv = "../../fuzz_targets/tree_tsv.rs",
     tree_wordnet = "../../fuzz_targets/tree_wordnet.rs",
     webvision = "../../fuzz_targets/webvision.rs",
+    weights = "../../fuzz_targets/weights.rs",
 ];
 
 /// An input that takes longer than this is a finding.

@@ -125,6 +125,7 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
         "table" => texts(&["\x02a,b,label\n1,2.5,cat\n-3e4,nan,dog\n", "\x011,2\n3,4\n"]),
         "tree_indented" => texts(&["animal\n  cat\n  dog\nthing\n  ship\n", "cat\ndog\n"]),
         "tree_tsv" => files("crates/negscale/trees", "10.tsv"),
+        "weights" => files("crates/encoders/tests/golden", "legacy.pth"),
         "tree_wordnet" => texts(&[
             "00000003 03 n 01 animal 0 000 | of both\n00000001 03 n 01 cat 0 001 @ 00000003 n 0000 | a\n\
              00000002 03 n 01 dog 0 001 @ 00000003 n 0000 | b\n",

@@ -1,6 +1,7 @@
 //! `negscale bench`: how fast things are on this machine.
 
 mod analyse;
+mod encoder;
 mod epoch;
 mod host;
 mod knn;
@@ -15,6 +16,7 @@ use negscale_nets::{PRECISIONS, Precision, fast_precision, precision_named};
 #[derive(Subcommand)]
 pub enum Bench {
     Plugin(plugin::Arguments),
+    Encoder(encoder::Arguments),
     Loader(loader::Arguments),
     Knn(knn::Arguments),
     Step(step::Arguments),
@@ -34,6 +36,7 @@ fn read_precision(word: &str) -> anyhow::Result<Precision> {
 pub fn run(which: Bench) -> anyhow::Result<()> {
     match which {
         Bench::Plugin(arguments) => plugin::run(arguments),
+        Bench::Encoder(arguments) => encoder::run(arguments),
         Bench::Loader(arguments) => loader::run(arguments),
         Bench::Knn(arguments) => knn::run(arguments),
         Bench::Step(arguments) => step::run(arguments),

@@ -187,6 +187,11 @@ impl Watch for Screen {
         self.bar.set_position((1000.0 * done) as u64);
     }
 
+    fn encoding(&mut self, done: f64) {
+        self.bar.set_prefix("encoding");
+        self.bar.set_position((1000.0 * done) as u64);
+    }
+
     fn clear(&mut self) {
         self.bar.finish_and_clear();
     }

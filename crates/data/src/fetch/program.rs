@@ -1,4 +1,4 @@
-//! Programs that fetch for us: npm, apt-get, dpkg-deb.
+//! Programs that fetch for us: npm, pip, apt-get, dpkg-deb.
 
 use super::Progress;
 use super::place::create;
@@ -19,6 +19,20 @@ pub(super) fn npm(
     let program = if cfg!(windows) { "npm.cmd" } else { "npm" };
     run(program, &["pack", package, "--loglevel=error"], folder, limit, progress)?;
     only(folder, "tgz", package)
+}
+
+/// Fetches a wheel (`name==version`) and returns it. Source packages, which pip would run code of, are refused.
+pub(super) fn pip(
+    package: &str,
+    folder: &Path,
+    limit: Duration,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<PathBuf> {
+    let program = if cfg!(windows) { "python" } else { "python3" };
+    let words = ["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--quiet"];
+    let words = [&words[..], &["--disable-pip-version-check", "--dest", ".", package]].concat();
+    run(program, &words, folder, limit, progress)?;
+    only(folder, "whl", package)
 }
 
 /// Fetches a Debian package and unpacks it into `tree` below the folder, which is returned.
@@ -79,7 +93,13 @@ fn run(
         }
         Err(e) => return Err(failed(e.to_string())),
     };
-    let (start, step) = (Instant::now(), format!("{program} {}", arguments.first().unwrap_or(&"")));
+    let (start, step) = (
+        Instant::now(),
+        match arguments {
+            ["-m", module, verb, ..] => format!("{module} {verb}"),
+            _ => format!("{program} {}", arguments.first().unwrap_or(&"")),
+        },
+    );
     loop {
         progress(Progress::busy(&step));
         match child.try_wait() {

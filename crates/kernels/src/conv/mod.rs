@@ -8,7 +8,7 @@ mod bf16;
 mod gather;
 mod packed;
 mod point;
-mod tile;
+pub(crate) mod tile;
 mod weight;
 mod winograd;
 

@@ -99,7 +99,7 @@ unsafe fn piece_with<L: Lane>(block: &Block, channel: usize, channels: usize, pa
             let wide = if L::ROWS > 6 && last - panel > 1 { 2 } else { 1 };
             let columns = (inputs - first).min(wide * COLUMNS);
             let skip = if block.adds { Skip::Target } else { Skip::Nothing };
-            let finish = Finish { bias: std::ptr::null(), skip, columns };
+            let finish = Finish { bias: std::ptr::null(), skip, clips: false, columns };
             let weights = block.panels.get().add(panel * pixels * COLUMNS);
             let to = block.dw.get().add(channel * inputs + first);
             let sizes = [channels, run, inputs, pixels];

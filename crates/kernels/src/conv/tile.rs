@@ -57,6 +57,8 @@ pub(crate) struct Finish {
     /// Added to every row: one number per column, or null.
     pub bias: *const f32,
     pub skip: Skip,
+    /// Whether results are kept between 0 and 6 (ReLU6).
+    pub clips: bool,
     /// Columns that exist (the rest of a panel is padding).
     pub columns: usize,
 }
@@ -137,6 +139,10 @@ unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, first: usize
                 left = left.add(L::load(skip));
                 right = right.add(L::load(skip.add(8)));
             }
+            if finish.clips {
+                left = left.clamp(L::splat(0.0), L::splat(6.0));
+                right = right.clamp(L::splat(0.0), L::splat(6.0));
+            }
             left.store(to);
             right.store(to.add(8));
         } else {
@@ -146,7 +152,10 @@ unsafe fn put<L: Lane>([mut left, mut right]: [L; 2], to: *mut f32, first: usize
             for (j, value) in whole.iter().enumerate().take(columns) {
                 let bias = if bias.is_null() { 0.0 } else { *bias.add(j) };
                 let skip = if skip.is_null() { 0.0 } else { *skip.add(j) };
-                *to.add(j) = value + bias + skip;
+                let sum = value + bias + skip;
+                #[expect(clippy::manual_clamp, reason = "what is not a number becomes 0, as in the lanes")]
+                let kept = if finish.clips { sum.max(0.0).min(6.0) } else { sum };
+                *to.add(j) = kept;
             }
         }
     }

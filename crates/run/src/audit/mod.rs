@@ -1,9 +1,10 @@
-//! An audit: which labels are wrong. Features are judged by cross-fitting, pictures by a training run, and predictions that somebody has made are
+//! An audit: which labels are wrong. Features are judged by cross-fitting, pictures by an encoder and cross-fitting or by a training run, and predictions that somebody has made are
 //! taken as they are; all leave `audit.csv`, `corrected.csv`, `audit.json` and `report.html`.
 
 mod account;
 mod commands;
 mod embeddings;
+mod encoded;
 mod evidence;
 mod figures;
 mod flags;
@@ -18,6 +19,7 @@ mod words;
 
 pub use commands::review as review_command;
 pub use embeddings::audit_embeddings;
+pub use encoded::what_would_help;
 pub use evidence::Numbers;
 pub use memory::{Found, find};
 pub use words::check as describe_check;
@@ -34,6 +36,7 @@ use near::Near;
 use negscale_audit::crossfit::Rows;
 use negscale_audit::{Cells, Finding};
 use negscale_data::{Dataset, Items, Splits};
+use negscale_methods::host::ItemKind;
 use negscale_report::Judging;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -86,7 +89,20 @@ pub fn recipe_for<E: From<crate::Error>>(
                 _ => layers,
             }
         }
-        Items::Images(_) => lay(defaults(None)?)?,
+        Items::Images(_) => {
+            let layers = lay(defaults(None)?)?;
+            let judge = lay(Layers::new())?.choose_judge();
+            match encoded::choose(&layers, judge)? {
+                None => layers,
+                Some(encoder) => {
+                    let begin = Layers::new().with_text("the defaults of an audit", EMBEDDINGS);
+                    let layers = lay(begin.map_err(crate::Error::from)?)?;
+                    let layers = layers.with_flag("--encoder", "audit.encoder", encoder);
+                    let layers = layers.map_err(crate::Error::from)?;
+                    return Ok(layers.resolve(ItemKind::Features, None).map_err(crate::Error::from)?);
+                }
+            }
+        }
     };
     Ok(layers.resolve_for(train).map_err(crate::Error::from)?)
 }

@@ -1,6 +1,7 @@
 //! An audit without training: of features by models that are fitted to others, or of predictions that somebody has made.
 
 use super::account::Account;
+use super::encoded::Encoded;
 use super::evidence::Evidence;
 use super::flags::Flags;
 use super::near::{self, NEAR, Near};
@@ -150,7 +151,8 @@ fn judge<T>(
     take: impl FnOnce(&Account) -> Result<T>,
 ) -> Result<T> {
     let train = &material.train;
-    let features = features(train)?;
+    let encoded = Encoded::open(recipe, train, folder, watch)?;
+    let features = features(train, encoded.as_ref(), watch, stop)?;
     let judged = match given {
         Some(predictions) => Judged::Given(Box::new(NoiseModel::fit(&predictions))),
         None => {
@@ -158,7 +160,6 @@ fn judge<T>(
             Judged::Fit(Box::new(fit(recipe, train, values, *dim, watch, stop)?))
         }
     };
-    watch.clear();
     let ranking = match &judged {
         Judged::Fit(fit) => fit.ranking(train.classes())?,
         Judged::Given(model) => Ranking::by(model, train.classes())?,
@@ -180,14 +181,19 @@ fn judge<T>(
     let agreed = votes.map(|votes| votes.agree(train, voice)).transpose()?;
     if let Some((values, dim)) = &features {
         let rows = Rows::new(values, *dim)?;
-        look_around(&mut evidence, &rows, &ranking, material, recipe.neighbours, &mut notes, stop)?;
+        let test = material.splits.test.as_ref().filter(|_| recipe.neighbours || rows.len() <= NEAR_UP_TO);
+        let test = test.map(|test| self::features(test, encoded.as_ref(), watch, stop));
+        let test = test.transpose()?.flatten();
+        look_around(&mut evidence, &rows, &ranking, (material, test), recipe.neighbours, &mut notes, stop)?;
     }
+    watch.clear();
     stop.check()?;
     let by_means = match (&judged, &features) {
         (Judged::Fit(fit), Some((values, dim))) => rate_by_means(&Rows::new(values, *dim)?, &fit.model),
         _ => None,
     };
     let (method, mut judging) = describe(&judged, begun);
+    judging.words.extend(encoded.as_ref().map(Encoded::story));
     judging.words.extend(agreed.as_ref().map(Agreed::story));
     let measures = train.truth().map(|truth| ranking.audit.measure(truth)).transpose()?;
     let account = Account {
@@ -224,8 +230,17 @@ fn bytes_of(values: &[f32]) -> Vec<u8> {
 }
 
 /// All rows of features, and their length; none if rows are without numbers, as where there are predictions alone.
-fn features(train: &Dataset) -> Result<Option<(Vec<f32>, usize)>> {
-    let Items::Features(store) = train.items() else { return Ok(None) };
+fn features(
+    train: &Dataset,
+    encoded: Option<&Encoded>,
+    watch: &mut dyn Watch,
+    stop: &Stop,
+) -> Result<Option<(Vec<f32>, usize)>> {
+    let store = match (train.items(), encoded) {
+        (Items::Features(store), _) => store,
+        (Items::Images(store), Some(encoded)) => return encoded.rows(store.as_ref(), watch, stop).map(Some),
+        (Items::Images(_), None) => return Ok(None),
+    };
     let dim = store.dim();
     if dim == 0 {
         return Ok(None);
@@ -297,7 +312,7 @@ fn look_around(
     evidence: &mut Evidence,
     rows: &Rows,
     ranking: &Ranking,
-    material: &Material,
+    (material, test): (&Material, Option<(Vec<f32>, usize)>),
     is_asked: bool,
     notes: &mut Vec<String>,
     stop: &Stop,
@@ -315,7 +330,6 @@ fn look_around(
         evidence.near = flagged.iter().map(|&row| (row, Near::of(&near, row, row, train.given()))).collect();
         evidence.copies = Some(copies(rows, &near, &CopySettings::default())?);
         evidence.outliers = Some(outliers(&near, &OutlierSettings::default())?);
-        let test = material.splits.test.as_ref().map(features).transpose()?.flatten();
         if let Some((others, _)) = test.filter(|(others, width)| *width == dim && !others.is_empty()) {
             let others = Rows::new(&others, dim)?;
             let search = NeighbourSettings::default();

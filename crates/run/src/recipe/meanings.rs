@@ -281,6 +281,12 @@ pub(super) const AUDIT: &[Row] = &[
         UNSET,
         "file of N x C probabilities (.npy, .csv, .parquet) by models that did not train on the sample they predict; then nothing is trained",
     ),
+    (
+        "encoder",
+        Text,
+        "auto",
+        "encoder that turns pictures into rows of numbers, which are then judged by cross-fitting: auto (one whose weights are here), none (a network is trained on the pixels), or efficientnet-lite0",
+    ),
     ("neighbours", Switch, "false", "look for near-copies and outliers among more than 20,000 rows, too"),
     ("losses", Text, "last", "loss used to judge a label: last, or the mean over recent epochs"),
     ("recent", Whole, "10", "number of recent epochs whose losses are kept"),

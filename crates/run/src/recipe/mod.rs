@@ -89,6 +89,8 @@ pub struct Recipe {
     pub judge: Judge,
     /// Predictions that were made before, for an audit: a file of N x C probabilities. Then nothing is fitted to the items.
     pub pred_probs: Option<PathBuf>,
+    /// The encoder that turns pictures into rows of numbers for an audit, if one does.
+    pub encoder: Option<String>,
     /// Whether an audit looks for near-copies and outliers, however many rows there are.
     pub neighbours: bool,
 }

@@ -100,7 +100,29 @@ impl Layers {
         };
         let pred_probs = self.text("audit.pred_probs").map(PathBuf::from);
         let neighbours = self.switch("audit.neighbours");
-        Ok(Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, neighbours })
+        let encoder =
+            self.text("audit.encoder").filter(|name| !["auto", "none"].contains(name)).map(str::to_owned);
+        Ok(Recipe {
+            data,
+            train,
+            baseline,
+            baseline_settings,
+            flag_below,
+            judge,
+            pred_probs,
+            encoder,
+            neighbours,
+        })
+    }
+
+    /// The encoder that is asked for by name, if `audit.encoder` is written: also `auto` and `none`.
+    pub(crate) fn encoder(&self) -> Option<&str> {
+        self.text("audit.encoder")
+    }
+
+    /// Whether predictions are given.
+    pub(crate) fn has_predictions(&self) -> bool {
+        self.text("audit.pred_probs").is_some()
     }
 
     fn judge(&self) -> Result<Judge> {

@@ -55,8 +55,8 @@ impl Recipe {
     }
 
     fn values(&self) -> Table {
-        let Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, neighbours } =
-            self;
+        let Recipe { data, train, baseline, baseline_settings, flag_below, judge, pred_probs, .. } = self;
+        let Recipe { encoder, neighbours, .. } = self;
         let mut all = of_data(data);
         let mut put = |key: &str, value: Value| drop(all.insert(key.into(), value));
         put("host", train.host.clone().into());
@@ -98,6 +98,9 @@ impl Recipe {
         }
         if let Some(path) = pred_probs {
             audit.insert("pred_probs".into(), path.to_string_lossy().into_owned().into());
+        }
+        if let Some(name) = encoder {
+            audit.insert("encoder".into(), name.clone().into());
         }
         if *neighbours {
             audit.insert("neighbours".into(), true.into());

@@ -156,6 +156,10 @@ impl Numbers for [f32; 16] {
     unsafe fn mul_add(self, factor: Self, term: Self) -> Self {
         std::array::from_fn(|i| self[i].mul_add(factor[i], term[i]))
     }
+    #[inline(always)]
+    unsafe fn clamp(self, least: Self, most: Self) -> Self {
+        std::array::from_fn(|i| self[i].max(least[i]).min(most[i]))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -235,7 +235,7 @@ unsafe fn multiply<L: Lane, const R: usize, const C: usize>(
     [tiles, row, result, depth]: [usize; 4],
     filter: *const f32,
 ) {
-    let finish = Finish { bias: std::ptr::null(), skip: Skip::Nothing, columns: C * COLUMNS };
+    let finish = Finish { bias: std::ptr::null(), skip: Skip::Nothing, clips: false, columns: C * COLUMNS };
     for start in (0..tiles).step_by(R) {
         let mut source = [v; R];
         let mut target = [m; R];

@@ -1,0 +1,113 @@
+//! Pictures that are judged by what an encoder sees in them.
+
+use crate::embed::{ENCODERS, Kind, Known, Loaded, Shards, Source, known};
+use crate::error::bail;
+use crate::folder::RunFolder;
+use crate::recipe::{Judge, Layers, Recipe};
+use crate::{Result, Stop, Watch};
+use negscale_data::{Dataset, ImageStore, Items};
+
+/// The encoder for pictures that is taken unless another is asked for.
+fn default() -> Option<&'static Known> {
+    ENCODERS.iter().find(|known| known.kind == Kind::Pictures)
+}
+
+/// The encoder that these settings of an audit of pictures mean, if any: one that is named must be here, one that is not is taken if it is, unless
+/// something of a training was chosen, or predictions were given.
+pub(super) fn choose(layers: &Layers, judge: Option<Judge>) -> Result<Option<&'static str>> {
+    let folders = layers.data()?.folders();
+    match layers.encoder() {
+        Some("none") => Ok(None),
+        None | Some("auto") => {
+            let wanted = judge.is_none() && !layers.has_predictions();
+            let here = default().filter(|known| wanted && known.find(&folders).is_some());
+            Ok(here.map(|known| known.name))
+        }
+        Some(name) => {
+            let known = known(name)?;
+            if known.kind != Kind::Pictures {
+                bail!("--encoder {name} reads texts, and the data are pictures");
+            }
+            if judge.is_some() {
+                bail!(
+                    "--encoder {name} judges without a training: leave out settings of one such as --host, or give --encoder none"
+                );
+            }
+            if known.find(&folders).is_none() {
+                bail!("--encoder {name}: its weights are not here; `{}` fetches them", known.command());
+            }
+            Ok(Some(known.name))
+        }
+    }
+}
+
+/// What would help an audit with these settings to judge better, in words: the weights of an encoder, where pixels are trained on for want of them.
+#[must_use]
+pub fn what_would_help(recipe: &Recipe, layers: &Layers, train: &Dataset) -> Option<String> {
+    let Items::Images(_) = train.items() else { return None };
+    let wanted = recipe.encoder.is_none()
+        && recipe.pred_probs.is_none()
+        && matches!(layers.encoder(), None | Some("auto"))
+        && layers.choose_judge().is_none();
+    let known = default().filter(|_| wanted)?;
+    Some(format!(
+        "the labels are judged by a network that is trained on the pixels; an encoder finds more of the wrong ones in less time: `{}` fetches one ({} MB), --encoder none says that pixels are meant",
+        known.command(),
+        known.megabytes
+    ))
+}
+
+/// An encoder at work for an audit.
+pub(super) struct Encoded<'a> {
+    encoder: Loaded,
+    folder: Option<&'a RunFolder>,
+}
+
+impl<'a> Encoded<'a> {
+    /// The encoder of these settings, if there is one and the items are pictures. What it makes is kept in the folder until the audit is finished.
+    pub fn open(
+        recipe: &Recipe,
+        train: &Dataset,
+        folder: Option<&'a RunFolder>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Self>> {
+        let (Some(name), Items::Images(_)) = (&recipe.encoder, train.items()) else { return Ok(None) };
+        let encoder = known(name)?.load(&recipe.data.folders())?;
+        watch.note(&format!(
+            "pictures are judged by what {name} sees in them (--encoder none: by training on pixels)"
+        ));
+        Ok(Some(Self { encoder, folder }))
+    }
+
+    /// Rows of all pictures, and the numbers in one.
+    pub fn rows(
+        &self,
+        store: &dyn ImageStore,
+        watch: &mut dyn Watch,
+        stop: &Stop,
+    ) -> Result<(Vec<f32>, usize)> {
+        let source = Source::Pictures(store);
+        let shards = Shards::new(&source, &self.encoder, 0);
+        let all = store.len().max(1) as f64;
+        let mut progress = |done: usize| watch.encoding(done as f64 / all);
+        let width = self.encoder.width();
+        let Some(folder) = self.folder else { return Ok((shards.in_memory(&mut progress, stop)?, width)) };
+        let place = |name: &str| folder.own_file(name);
+        shards.fill(&place, &mut progress, stop)?;
+        let mut rows = Vec::with_capacity(store.len() * width);
+        shards.each(&place, &mut |bytes| {
+            rows.extend(bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)));
+            Ok(())
+        })?;
+        Ok((rows, width))
+    }
+
+    /// What was done, for the report.
+    pub fn story(&self) -> String {
+        format!(
+            "Before, every picture was turned into {} numbers by an encoder that was trained on other pictures, {}.",
+            self.encoder.width(),
+            self.encoder.name()
+        )
+    }
+}
