@@ -1,4 +1,4 @@
-//! Embeddings of pictures, and audits by them.
+//! Embeddings of pictures and of texts, and audits by them.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -112,4 +112,79 @@ fn an_audit_of_pictures_takes_the_encoder_whose_weights_are_here_and_says_so() {
     let both = [&audit[..], &["--encoder", "efficientnet-lite0", "--host", "rolr"]].concat();
     let told = fail(&mut in_folder(&weights, &here, &both));
     assert!(told.contains("--encoder none"), "{told}");
+}
+
+/// A network in an ONNX file that takes texts or pictures, from the tests of the encoders.
+fn network(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../encoders/tests/golden").join(name)
+}
+
+#[test]
+fn a_network_of_ones_own_turns_pictures_into_rows_and_names_what_it_cannot_use() {
+    let here = folder("onnx");
+    let (data, out) = (here.join("pictures"), here.join("e.npy"));
+    pictures(&data, 3, 0);
+    let own = network("pictures.onnx");
+    let embed = ["embed", text(&data), "--out", text(&out), "--onnx", text(&own)];
+    succeed(&mut in_folder(&here, &here, &embed));
+    let whole = npy::open(&out).unwrap();
+    assert_eq!(whole.shape()[0], 6);
+    // Other settings are another encoder: nothing of the first is taken for it.
+    let first = fs::read(&out).unwrap();
+    succeed(&mut in_folder(&here, &here, &[&embed[..], &["--onnx-mean", "0,0,0"]].concat()));
+    assert_ne!(fs::read(&out).unwrap(), first);
+    for (words, wanted) in [
+        (&["--onnx-size", "8"][..], "--onnx-size"),
+        (&["--onnx-std", "0,1,1"], "--onnx-std"),
+        (&["--onnx-output", "none"], "it has no output none"),
+        (&["--encoder", "minilm"], "cannot be used with"),
+    ] {
+        let told = fail(&mut in_folder(&here, &here, &[&embed[..], words].concat()));
+        assert!(told.contains(wanted), "{told}");
+    }
+}
+
+#[test]
+fn texts_become_rows_and_a_column_that_is_not_there_is_named() {
+    let here = folder("texts");
+    let (table, out) = (here.join("reviews.csv"), here.join("e.npy"));
+    let mut rows = String::from("text,kind\n");
+    for i in 0..30 {
+        let what = if i % 2 == 0 { "the screen broke after a week" } else { "arrived in time, works well" };
+        rows.push_str(&format!("\"{what}, number {i}\",{}\n", i % 2));
+    }
+    fs::write(&table, rows).unwrap();
+    let embed = ["embed", text(&table), "--out", text(&out), "--text-column"];
+    let told = fail(&mut in_folder(&here, &here, &[&embed[..], &["text"]].concat()));
+    assert!(told.contains("negscale data get minilm"), "{told}");
+    let told = fail(&mut in_folder(
+        &here,
+        &here,
+        &[&embed[..], &["text", "--encoder", "efficientnet-lite0"]].concat(),
+    ));
+    assert!(told.contains("reads pictures"), "{told}");
+    let Some(real) = real("minilm") else { return };
+    let data = here.join("data/minilm");
+    fs::create_dir_all(&data).unwrap();
+    for file in fs::read_dir(real).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), data.join(file.file_name())).unwrap();
+    }
+    let data = here.join("data");
+    let told = fail(&mut in_folder(&data, &here, &[&embed[..], &["words"]].concat()));
+    assert!(told.contains("has no column `words`"), "{told}");
+    succeed(&mut in_folder(&data, &here, &[&embed[..], &["text"]].concat()));
+    let whole = npy::open(&out).unwrap();
+    assert_eq!(whole.shape(), [30, 384]);
+    // Texts that mean alike are near each other.
+    let bytes = fs::read(&out).unwrap();
+    let numbers: Vec<f32> = bytes[bytes.len() - 30 * 384 * 4..]
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&b| f32::from_le_bytes(b))
+        .collect();
+    let near =
+        |a: usize, b: usize| -> f32 { (0..384).map(|k| numbers[a * 384 + k] * numbers[b * 384 + k]).sum() };
+    assert!(near(0, 2) > near(0, 1) + 0.2, "{} {}", near(0, 2), near(0, 1));
 }

@@ -43,4 +43,9 @@ pub trait Encoder<Item>: Send + Sync {
     /// # Errors
     /// Says which item cannot be encoded, and why.
     fn encode(&self, items: &[Item], rows: &mut [f32]) -> Result<()>;
+
+    /// Of how many items the end was not read since it was opened, because they are longer than it takes.
+    fn truncated(&self) -> usize {
+        0
+    }
 }

@@ -29,11 +29,11 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { place, pictures, rounds, json } = arguments;
     let known = embed::known(negscale_encoders::EFFICIENTNET_LITE0)?;
     let folders = place.to_read()?;
-    let Some(path) = known.find(&folders) else {
+    let Some(folder) = known.find(&folders) else {
         known.load(&folders)?;
         return Ok(());
     };
-    let encoder = EfficientNetLite0::open(&path)?;
+    let encoder = EfficientNetLite0::open(&folder.join(known.files[0]))?;
     let bytes: Vec<u8> =
         (0..pictures * 3072).map(|at| (at * 31 + at / 96 * 7 + at / 3072 * 13) as u8).collect();
     let items: Vec<Picture> =

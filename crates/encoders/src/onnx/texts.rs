@@ -82,6 +82,11 @@ impl<Text: AsRef<str> + Sync> Encoder<Text> for OnnxTexts {
         self.network.width
     }
 
+    fn truncated(&self) -> usize {
+        // The one above, which needs no type of texts.
+        Self::truncated(self)
+    }
+
     fn encode(&self, items: &[Text], rows: &mut [f32]) -> Result<()> {
         self.network.encode(items, rows, |text| {
             let (ids, cut) = self.tokens.ids(text.as_ref())?;

@@ -85,6 +85,11 @@ impl<Text: AsRef<str> + Sync> Encoder<Text> for TextEncoder {
         self.bert.width
     }
 
+    fn truncated(&self) -> usize {
+        // The one above, which needs no type of texts.
+        Self::truncated(self)
+    }
+
     fn encode(&self, items: &[Text], rows: &mut [f32]) -> Result<()> {
         let width = self.bert.width;
         assert!(

@@ -5,7 +5,10 @@ use crate::error::bail;
 use anyhow::Context;
 use negscale_data::catalogue::{self, State};
 use negscale_data::folders::Folders;
-use negscale_encoders::{EFFICIENTNET_LITE0, EfficientNetLite0, Encoder, Picture};
+use negscale_encoders::{
+    EFFICIENTNET_LITE0, EfficientNetLite0, Encoder, OnnxPictures, OnnxSettings, OnnxTexts, Picture,
+    Precision, TextEncoder,
+};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,17 @@ pub enum Kind {
     Texts,
 }
 
+impl Kind {
+    /// In words.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pictures => "pictures",
+            Self::Texts => "texts",
+        }
+    }
+}
+
 /// An encoder whose weights `negscale data get NAME` fetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
@@ -26,19 +40,27 @@ pub struct Known {
     pub name: &'static str,
     /// What it reads.
     pub kind: Kind,
-    /// The file of weights, in their folder.
-    weights: &'static str,
+    /// Its files, in their folder: weights first, then all else that rows depend on.
+    pub files: &'static [&'static str],
     /// What `data get` has to fetch, in megabytes.
     pub megabytes: usize,
 }
 
 /// Every encoder known by name; the first of a kind is its default.
-pub const ENCODERS: &[Known] = &[Known {
-    name: EFFICIENTNET_LITE0,
-    kind: Kind::Pictures,
-    weights: "efficientnet-lite0-57934424.pth",
-    megabytes: 19,
-}];
+pub const ENCODERS: &[Known] = &[
+    Known {
+        name: EFFICIENTNET_LITE0,
+        kind: Kind::Pictures,
+        files: &["efficientnet-lite0-57934424.pth"],
+        megabytes: 19,
+    },
+    Known {
+        name: "minilm",
+        kind: Kind::Texts,
+        files: &["model.safetensors", "tokenizer.json", "config.json", "sentence_bert_config.json"],
+        megabytes: 84,
+    },
+];
 
 /// The encoder of that name.
 ///
@@ -55,11 +77,11 @@ pub fn known(name: &str) -> Result<&'static Known> {
 }
 
 impl Known {
-    /// The file of weights, if it is in one of these folders.
+    /// The folder of its files, if they are in one of these.
     #[must_use]
     pub fn find(&self, folders: &Folders) -> Option<PathBuf> {
         match catalogue::entry(self.name).ok()?.state(folders) {
-            State::Present { folder, .. } => Some(folder.join(self.weights)),
+            State::Present { folder, .. } => Some(folder),
             _ => None,
         }
     }
@@ -75,7 +97,7 @@ impl Known {
     /// # Errors
     /// Weights that are not here, with the command that fetches them, or that cannot be used.
     pub fn load(&self, folders: &Folders) -> Result<Loaded> {
-        let Some(path) = self.find(folders) else {
+        let Some(folder) = self.find(folders) else {
             bail!(
                 "the weights of {} are not here: `{}` fetches them ({} MB)",
                 self.name,
@@ -83,19 +105,20 @@ impl Known {
                 self.megabytes
             )
         };
-        self.open(&path)
+        self.open(&folder)
     }
 
-    /// Loads it from a file of weights.
+    /// Loads it from the folder of its files.
     ///
     /// # Errors
-    /// Weights that cannot be used.
-    pub fn open(&self, path: &Path) -> Result<Loaded> {
+    /// Files that cannot be used.
+    pub fn open(&self, folder: &Path) -> Result<Loaded> {
+        let files: Vec<PathBuf> = self.files.iter().map(|name| folder.join(name)).collect();
         let encoder = match self.kind {
-            Kind::Pictures => Any::Pictures(Box::new(EfficientNetLite0::open(path)?)),
-            Kind::Texts => bail!("{}: there is no encoder of texts", self.name),
+            Kind::Pictures => Any::Pictures(Box::new(EfficientNetLite0::open(&files[0])?)),
+            Kind::Texts => Any::Texts(Box::new(TextEncoder::open(folder, Precision::F32)?)),
         };
-        Loaded::new(encoder, path)
+        Loaded::new(encoder, self.name, &files)
     }
 }
 
@@ -125,14 +148,31 @@ impl Loaded {
         Self { encoder: Any::Texts(encoder), stamp }
     }
 
-    fn new(encoder: Any, weights: &Path) -> Result<Self> {
-        let reading = || format!("cannot read {}", weights.display());
+    /// A network in an ONNX file, for pictures, or for texts with its `tokenizer.json` beside it.
+    ///
+    /// # Errors
+    /// Files that cannot be used.
+    pub fn onnx(file: &Path, kind: Kind, settings: &OnnxSettings) -> Result<Self> {
+        let mut files = vec![file.to_owned()];
+        let encoder = match kind {
+            Kind::Pictures => Any::Pictures(Box::new(OnnxPictures::open(file, settings)?)),
+            Kind::Texts => {
+                files.push(file.with_file_name("tokenizer.json"));
+                Any::Texts(Box::new(OnnxTexts::open(file, settings)?))
+            }
+        };
+        Self::new(encoder, &format!("onnx {settings:?}"), &files)
+    }
+
+    /// Stamped with what it is called and the content of its files.
+    fn new(encoder: Any, name: &str, files: &[PathBuf]) -> Result<Self> {
         let mut hash = Sha256::new();
-        std::io::copy(&mut File::open(weights).with_context(reading)?, &mut hash).with_context(reading)?;
+        for path in files {
+            let reading = || format!("cannot read {}", path.display());
+            std::io::copy(&mut File::open(path).with_context(reading)?, &mut hash).with_context(reading)?;
+        }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut loaded = Self { encoder, stamp: String::new() };
-        loaded.stamp = format!("{} {hash}", loaded.name());
-        Ok(loaded)
+        Ok(Self { encoder, stamp: format!("{name} {hash}") })
     }
 
     /// Its name.
@@ -150,6 +190,15 @@ impl Loaded {
         match &self.encoder {
             Any::Pictures(encoder) => encoder.width(),
             Any::Texts(encoder) => encoder.width(),
+        }
+    }
+
+    /// Of how many items the end was not read so far, because they are longer than it takes.
+    #[must_use]
+    pub fn truncated(&self) -> usize {
+        match &self.encoder {
+            Any::Pictures(encoder) => encoder.truncated(),
+            Any::Texts(encoder) => encoder.truncated(),
         }
     }
 

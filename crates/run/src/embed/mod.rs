@@ -11,6 +11,7 @@ mod source;
 
 pub use encoders::{ENCODERS, Kind, Known, Loaded, known};
 pub use file::Format;
+pub use negscale_encoders::OnnxSettings;
 pub use shards::{SHARD, Shards};
 pub use source::{Source, texts};
 
