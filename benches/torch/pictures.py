@@ -10,10 +10,10 @@ Usage (needs: pip install torch numpy; weights: negscale data get efficientnet-l
                                                              (crates/encoders/tests/golden/efficientnet_lite0.f32)
   python pictures.py WEIGHTS.pth --embed CIFAR10 OUT.npy     features of the pictures of CIFAR-10 (folder of data_batch_*.bin), float32
   python pictures.py WEIGHTS.pth                             pictures per second of every form: float32 and bf16 autocast, channels-last,
-                                                             as written, with norms folded and frozen, and compiled
+                                                             as written, with norms folded, and frozen; --compile: compiled as well
   python pictures.py WEIGHTS.pth --against "COMMAND"         the same in turns with COMMAND, which prints {"images_per_second": N}
                                                              ("negscale bench encoder --json")
-Timed is the way from 1,000 pictures of 32 x 32 bytes in memory to their features on all threads; one round is not counted. A machine that does
+Timed is the way from --pictures of 32 x 32 bytes in memory (1,000) to their features on all threads; one round is not counted. A machine that does
 other work as well: take several --rounds; the figure is the median, and ratios are taken within a round.
 """
 import argparse
@@ -151,7 +151,7 @@ def embed(folder, out, network):
     np.save(out, np.concatenate(rows))
 
 
-def forms(path):
+def forms(path, compiles):
     """Every way of running the network, as functions of prepared pictures."""
     plain, folded = (Network.load(path).to(memory_format=torch.channels_last), fold(Network.load(path)).to(memory_format=torch.channels_last))
     example = torch.zeros(50, 3, SIDE, SIDE).contiguous(memory_format=torch.channels_last)
@@ -170,6 +170,8 @@ def forms(path):
         yield "bf16 autocast, folded", autocast(folded)
         half = fold(Network.load(path)).to(torch.bfloat16, memory_format=torch.channels_last)
         yield "bf16, folded, frozen", (lambda frozen: lambda x: frozen(x.bfloat16()))(torch.jit.freeze(torch.jit.trace(half, example.bfloat16())))
+        if not compiles:
+            return
         try:
             compiled = torch.compile(folded)
             compiled(example)
@@ -183,11 +185,11 @@ def forms(path):
 
 @torch.no_grad()
 def speed(arguments):
-    pictures, sizes = made_up(1000, 32, 32), [int(size) for size in arguments.batches.split(",")]
+    pictures, sizes = made_up(arguments.pictures, 32, 32), [int(size) for size in arguments.batches.split(",")]
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads", file=sys.stderr)
-    ways = dict(forms(arguments.weights))
+    ways = dict(forms(arguments.weights, arguments.compile))
 
     def run(way, size):
         begun = time.perf_counter()
@@ -221,8 +223,10 @@ def main():
     parser.add_argument("--embed", nargs=2, metavar=("CIFAR10", "OUT"))
     parser.add_argument("--against", metavar="COMMAND")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pictures", type=int, default=1000, help="of a round of PyTorch")
     parser.add_argument("--batches", default="10,50,250")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--compile", action="store_true", help="torch.compile as well, which takes minutes to begin")
     arguments = parser.parse_args()
     if arguments.golden:
         golden(arguments.golden, Network.load(arguments.weights))
