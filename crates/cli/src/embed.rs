@@ -104,7 +104,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         None => {
             let default =
                 || ENCODERS.iter().find(|known| known.kind == kind).context("no encoder of this kind");
-            let known = encoder.map_or_else(default, |name| embed::known(&name))?;
+            let known = encoder.map_or_else(default, |name| Ok(embed::known(&name)?))?;
             if known.kind != kind {
                 bail!(
                     "--encoder {}: it reads {}, and {data} holds {}",
