@@ -160,7 +160,7 @@ fn the_documentation_covers_exactly_the_keys_that_are_accepted() {
     add(
         "audit",
         toml::Table::from_iter(
-            ["flag_below", "judge", "losses", "neighbours", "pred_probs", "recent"]
+            ["encoder", "flag_below", "judge", "losses", "neighbours", "pred_probs", "recent"]
                 .map(|key| (key.to_owned(), true.into())),
         ),
     );
@@ -443,16 +443,17 @@ fn recipes_that_do_not_record_are_written_as_before() {
 
 #[test]
 fn an_audit_written_as_a_recipe_reads_back_with_its_columns_and_predictions() {
-    let text = "data = \"t.csv\"\nlabel_columns = [\"a\", \"b\"]\nsource_column = \"site\"\n[audit]\npred_probs = \"p.npy\"\nneighbours = true\n";
+    let text = "data = \"t.csv\"\nlabel_columns = [\"a\", \"b\"]\nsource_column = \"site\"\n[audit]\npred_probs = \"p.npy\"\nencoder = \"efficientnet-lite0\"\nneighbours = true\n";
     let audit = resolve(&read(text));
     assert_eq!(audit.data.own.label_columns, ["a", "b"]);
     assert_eq!(audit.data.own.source_column.as_deref(), Some("site"));
     assert_eq!((audit.pred_probs.as_deref(), audit.neighbours), (Some(std::path::Path::new("p.npy")), true));
+    assert_eq!(audit.encoder.as_deref(), Some("efficientnet-lite0"));
     let again = Layers::new().with_text("again.toml", &audit.to_toml()).unwrap();
     assert_eq!(resolve(&again), audit);
     assert_eq!(read(text).choose_judge(), None, "nothing of it asks for a training");
     let plain = resolve(&read("data = \"t.csv\""));
-    for key in ["label_columns", "source_column", "pred_probs", "neighbours"] {
+    for key in ["label_columns", "source_column", "pred_probs", "encoder", "neighbours"] {
         assert!(!plain.to_toml().contains(key), "{key} is written only where it is set");
     }
 }

@@ -37,6 +37,9 @@ pub(super) const STAGES: [(usize, usize, usize, usize, usize); 7] = [
     (3, 1, 6, 320, 1),
 ];
 
+/// Gives a tensor by its name and shape.
+pub(super) type Read<'a> = &'a mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>;
+
 /// Pictures to rows of 1,280 numbers.
 pub struct EfficientNetLite0 {
     stem: Point,
@@ -89,7 +92,7 @@ impl EfficientNetLite0 {
     }
 
     /// The network with the tensors that `read` gives by name and shape.
-    pub(super) fn new(what: &str, read: &mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
+    pub(super) fn new(what: &str, read: Read) -> Result<Self> {
         let mut unit =
             |conv: String, norm: String, shape: [usize; 4]| folded(what, read, &conv, &norm, shape);
         let (mut weight, bias) = unit("_conv_stem".into(), "_bn0".into(), [32, 3, 3, 3])?;
@@ -274,13 +277,7 @@ impl Block {
 }
 
 /// A convolution's weights and bias with the norm that follows folded into them.
-fn folded(
-    what: &str,
-    read: &mut dyn FnMut(&str, &[usize]) -> Result<Vec<f32>>,
-    conv: &str,
-    norm: &str,
-    shape: [usize; 4],
-) -> Result<(Vec<f32>, Vec<f32>)> {
+fn folded(what: &str, read: Read, conv: &str, norm: &str, shape: [usize; 4]) -> Result<(Vec<f32>, Vec<f32>)> {
     let outputs = shape[0];
     let mut weight = read(&format!("{conv}.weight"), &shape)?;
     let mut of_norm = |part: &str| read(&format!("{norm}.{part}"), &[outputs]);

@@ -1,6 +1,6 @@
 //! The network against the same network in plain f64 loops, with made-up weights.
 
-use super::network::{EfficientNetLite0, STAGES};
+use super::network::{EfficientNetLite0, Read, STAGES};
 use super::resize::{SIDE, prepare};
 use crate::{Encoder, Error, Picture};
 use std::collections::HashMap;
@@ -175,8 +175,6 @@ fn weights_that_lack_a_tensor_or_hold_a_negative_variance_are_refused() {
     let told = told.err().unwrap().to_string();
     assert!(told.contains("_blocks.3._bn1.running_var") && told.contains("negative"), "{told}");
 }
-
-type Read<'a> = &'a mut dyn FnMut(&str, &[usize]) -> crate::Result<Vec<f32>>;
 
 fn network_of(read: Read) -> crate::Result<EfficientNetLite0> {
     EfficientNetLite0::new("made up", read)

@@ -19,7 +19,7 @@ pub(super) fn choose(layers: &Layers, judge: Option<Judge>) -> Result<Option<&'s
     match layers.encoder() {
         Some("none") => Ok(None),
         None | Some("auto") => {
-            let wanted = judge.is_none() && !layers.has_predictions();
+            let wanted = judge.is_none() && !layers.has_judge_of_pictures();
             let here = default().filter(|known| wanted && known.find(&folders).is_some());
             Ok(here.map(|known| known.name))
         }

@@ -120,9 +120,9 @@ impl Layers {
         self.text("audit.encoder")
     }
 
-    /// Whether predictions are given.
-    pub(crate) fn has_predictions(&self) -> bool {
-        self.text("audit.pred_probs").is_some()
+    /// Whether these settings say who judges pictures: predictions that are given, or a training.
+    pub(crate) fn has_judge_of_pictures(&self) -> bool {
+        self.text("audit.pred_probs").is_some() || self.text("audit.judge") == Some("training")
     }
 
     fn judge(&self) -> Result<Judge> {
