@@ -1,9 +1,11 @@
 //! What runs on graphics cards gives what the CPU gives. Built with one of their features; `.ci/gpu` runs it on a Vulkan that needs no card.
 //! NEGSCALE_TEST_DEVICE names another device.
-#![cfg(any(feature = "cuda", feature = "metal", feature = "rocm", feature = "vulkan", feature = "wgpu"))]
+#![cfg(feature = "gpu")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod house;
+#[path = "gpu/rounding.rs"]
+mod rounding;
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -32,11 +34,11 @@ fn numbers(count: usize) -> Vec<f32> {
 }
 
 /// Distance relative to the length of the second.
-fn apart(a: &[f32], b: &[f32]) -> f64 {
+fn apart<T: Copy + Into<f64>>(a: &[T], b: &[T]) -> f64 {
     assert_eq!(a.len(), b.len());
     let square = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
-    let distance = square(&mut a.iter().zip(b).map(|(a, b)| f64::from(a - b)));
-    distance / square(&mut b.iter().map(|x| f64::from(*x))).max(1e-30)
+    let distance = square(&mut a.iter().zip(b).map(|(a, b)| (*a).into() - (*b).into()));
+    distance / square(&mut b.iter().map(|x| (*x).into())).max(1e-30)
 }
 
 #[test]
