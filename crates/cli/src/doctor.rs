@@ -4,7 +4,7 @@ use crate::program::{Program, program};
 use crate::source::Place;
 use anyhow::{Result, bail};
 use negscale_data::catalogue::{self, State};
-use negscale_methods::trainer::{check_device, devices};
+use negscale_methods::trainer::{check_device, describe_device, devices};
 use negscale_run::folder::{hardware, version};
 use serde_json::{Value, json};
 use std::fs;
@@ -25,14 +25,24 @@ pub struct Arguments {
     device: Option<String>,
 }
 
-/// Whether a device computes what the CPU does, and how far apart they are.
-type Health = Result<f64, String>;
+/// A device that computes what the CPU does.
+struct Works {
+    /// How far apart a small network's weights are, relative to their length.
+    far: f64,
+    /// What it calls itself.
+    title: Option<String>,
+    /// Cards of its kind.
+    cards: usize,
+}
+
+/// What became of a device's check.
+type Health = Result<Works, String>;
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
     let Arguments { place, json, device } = arguments;
     if let Some(name) = device {
-        let health = check_device(&name).map_err(|error| error.to_string());
+        let health = check(&name);
         match json {
             true => say!("{}", state(&name, &health)),
             false => say!("{}", line(&name, &health)),
@@ -49,11 +59,7 @@ pub fn run(arguments: Arguments) -> Result<()> {
         .filter(|row| matches!(row.state, State::Present { .. } | State::Embedded))
         .map(|row| row.entry.name)
         .collect();
-    let devices = devices();
-    let devices: Vec<(String, Health)> = devices
-        .into_iter()
-        .map(|name| examine(name).map(|health| (name.to_owned(), health)))
-        .collect::<Result<_>>()?;
+    let devices = examine_all()?;
     let slurm = said("sbatch", &["--version"]);
     let ray = said("python3", &["-c", "import ray; print('ray', ray.__version__)"]);
     if json {
@@ -85,10 +91,33 @@ pub fn run(arguments: Arguments) -> Result<()> {
     verdict(&devices)
 }
 
+/// Checks the first device of every kind, and all further cards.
+fn examine_all() -> Result<Vec<(String, Health)>> {
+    let mut all = Vec::new();
+    for kind in devices() {
+        let health = examine(kind)?;
+        let cards = health.as_ref().map_or(0, |works| works.cards);
+        all.push((kind.to_owned(), health));
+        for number in 1..cards {
+            let name = format!("{kind}:{number}");
+            let health = examine(&name)?;
+            all.push((name, health));
+        }
+    }
+    Ok(all)
+}
+
+fn check(name: &str) -> Health {
+    let checked = check_device(name).and_then(|far| Ok((far, describe_device(name)?)));
+    let (far, description) = checked.map_err(|error| error.to_string())?;
+    let (title, cards) = description.unzip();
+    Ok(Works { far, title, cards: cards.unwrap_or(0) })
+}
+
 /// Checks a device in a process of its own: a driver that crashes takes its process along.
 fn examine(name: &str) -> Result<Health> {
     if name == "cpu" {
-        return Ok(check_device(name).map_err(|error| error.to_string()));
+        return Ok(check(name));
     }
     let Program { path, words } = program()?;
     let mut command = Command::new(path);
@@ -96,7 +125,11 @@ fn examine(name: &str) -> Result<Health> {
     let found: Option<Value> = serde_json::from_slice(&output.stdout).ok();
     Ok(match found {
         Some(found) => match found["apart_from_cpu"].as_f64() {
-            Some(far) => Ok(far),
+            Some(far) => Ok(Works {
+                far,
+                title: found["title"].as_str().map(str::to_owned),
+                cards: found["cards"].as_u64().unwrap_or(0) as usize,
+            }),
             None => Err(found["problem"].as_str().unwrap_or_default().into()),
         },
         None => Err(format!(
@@ -108,15 +141,21 @@ fn examine(name: &str) -> Result<Health> {
 
 fn state(name: &str, health: &Health) -> Value {
     match health {
-        Ok(far) => json!({ "name": name, "works": true, "apart_from_cpu": far }),
+        Ok(Works { far, title: None, .. }) => json!({ "name": name, "works": true, "apart_from_cpu": far }),
+        Ok(Works { far, title, cards }) => {
+            json!({ "name": name, "title": title, "works": true, "apart_from_cpu": far, "cards": cards })
+        }
         Err(problem) => json!({ "name": name, "works": false, "problem": problem }),
     }
 }
 
 fn line(name: &str, health: &Health) -> String {
     match health {
-        Ok(0.0) => format!("{name}: works"),
-        Ok(far) => format!("{name}: works; a small network's weights are {far:.0e} from those of the CPU"),
+        Ok(Works { far: 0.0, .. }) => format!("{name}: works"),
+        Ok(Works { far, title, .. }) => {
+            let title = title.as_ref().map(|title| format!(" ({title})")).unwrap_or_default();
+            format!("{name}{title}: works; a small network's weights are {far:.0e} from those of the CPU")
+        }
         Err(problem) => problem.clone(),
     }
 }

@@ -27,7 +27,7 @@ pub fn devices() -> Vec<&'static str> {
         cfg!(feature = "rocm"),
         cfg!(feature = "metal"),
         cfg!(feature = "vulkan"),
-        cfg!(feature = "wgpu"),
+        cfg!(feature = "wgpu-untuned"),
     ];
     KINDS.into_iter().zip(is_built).filter(|(_, is_built)| *is_built).map(|(kind, _)| kind).collect()
 }
@@ -65,7 +65,7 @@ pub fn open_device(name: &str) -> Result<Device> {
 /// A device of a kind that was built in.
 #[allow(unused_variables, reason = "the CPU alone needs neither")]
 fn open(kind: &str, number: Option<usize>, is_cpu: bool) -> Device {
-    #[cfg(any(feature = "metal", feature = "vulkan", feature = "wgpu"))]
+    #[cfg(any(feature = "metal", feature = "vulkan", feature = "wgpu-untuned"))]
     let which = {
         use burn::tensor::DeviceKind;
         match number {
@@ -83,7 +83,7 @@ fn open(kind: &str, number: Option<usize>, is_cpu: bool) -> Device {
         "metal" => Device::metal(which),
         #[cfg(feature = "vulkan")]
         "vulkan" => Device::vulkan(which),
-        #[cfg(feature = "wgpu")]
+        #[cfg(feature = "wgpu-untuned")]
         "wgpu" => Device::wgpu(which),
         _ => Device::flex(),
     }
@@ -131,6 +131,39 @@ pub fn check_device(name: &str) -> Result<f64> {
     }
     known.insert(name.into(), far);
     Ok(far)
+}
+
+/// What a device calls itself, such as the name of its card, and how many cards of its kind there are, as far as burn says; nothing
+/// for the CPU. Starts the device: only for one that has passed its [check](check_device).
+pub fn describe_device(name: &str) -> Result<Option<(String, usize)>> {
+    let device = open_device(name)?;
+    Ok(if device == Device::flex() { None } else { describe(&device, device_kind(name)) })
+}
+
+#[cfg(not(feature = "gpu"))]
+fn describe(_: &Device, _: &str) -> Option<(String, usize)> {
+    None
+}
+
+#[cfg(feature = "gpu")]
+fn describe(device: &Device, kind: &str) -> Option<(String, usize)> {
+    use burn::tensor::DeviceType;
+    let kinds = match kind {
+        #[cfg(feature = "cuda")]
+        "cuda" => DeviceType::Cuda,
+        #[cfg(feature = "rocm")]
+        "rocm" => DeviceType::Rocm,
+        #[cfg(feature = "metal")]
+        "metal" => DeviceType::Metal,
+        #[cfg(feature = "vulkan")]
+        "vulkan" => DeviceType::Vulkan,
+        #[cfg(feature = "wgpu-untuned")]
+        "wgpu" => DeviceType::Wgpu,
+        _ => return None,
+    };
+    let found = Device::enumerate(kinds).into_vec();
+    let cards = (0..found.len()).take_while(|&number| found.contains(&open(kind, Some(number), false)));
+    Some((device.identity()?.name, cards.count()))
 }
 
 /// All numbers of a small network of convolutions, norms and a classifier after some steps on made-up pictures.

@@ -42,7 +42,7 @@ mod task;
 mod tensor;
 
 pub use crate::plugins::Tree;
-pub use device::{check_device, device_kind, devices, open_device};
+pub use device::{check_device, describe_device, device_kind, devices, open_device};
 pub use settings::TrainSettings;
 pub use task::Task;
 
