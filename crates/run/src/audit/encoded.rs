@@ -51,7 +51,7 @@ pub fn what_would_help(recipe: &Recipe, layers: &Layers, train: &Dataset) -> Opt
         && layers.choose_judge().is_none();
     let known = default().filter(|_| wanted)?;
     Some(format!(
-        "the labels are judged by a network that is trained on the pixels; an encoder finds more of the wrong ones in less time: `{}` fetches one ({} MB), --encoder none says that pixels are meant",
+        "the labels are judged by a network that is trained on the pixels; an encoder finds more of the wrong ones where pictures are photographs: `{}` fetches one ({} MB), --encoder none says that pixels are meant",
         known.command(),
         known.megabytes
     ))
