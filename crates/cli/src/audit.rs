@@ -50,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pred_probs: Option<PathBuf>,
     /// How pictures are judged: by what an encoder such as efficientnet-lite0 sees in them, or by training on their pixels (none)
-    /// [default: the encoder, if `negscale data get efficientnet-lite0` has fetched it].
+    /// [default: the encoder, if `negscale data get efficientnet-lite0` has fetched it; for texts minilm].
     #[arg(long, value_name = "NAME|none")]
     encoder: Option<String>,
     /// Look for near-copies and outliers among more than 20,000 rows, too.
@@ -75,6 +75,7 @@ const EXAMPLES: &str = "Examples:
   negscale audit table.csv --label-column kind           a table of numbers with a column of labels
   negscale audit embeddings.npy --labels labels.csv      embeddings, and a file of labels
   negscale audit table.csv --label-column kind --pred-probs p.npy   predictions that you have
+  negscale audit reviews.csv --text-column text --label-column kind     texts (after `negscale data get minilm`)
   negscale audit table.csv --label-columns ann,bob,cy    labels by several annotators
   negscale audit images/ --check 0.05 --quiet            for pipelines: exit 1 if more than 5 % seem to be wrong
   negscale audit big.npy --labels labels.npy --memory 1GiB --out A      rows that do not fit into memory

@@ -24,9 +24,6 @@ pub struct Arguments {
     /// Encoder [default: efficientnet-lite0 for pictures, minilm for texts].
     #[arg(long, value_name = "NAME")]
     encoder: Option<String>,
-    /// Column of a table that holds texts, which are then encoded.
-    #[arg(long, value_name = "NAME")]
-    text_column: Option<String>,
     #[command(flatten)]
     own_encoder: OwnEncoder,
     /// Split of the data, if it has splits [default for known datasets: test].
@@ -94,9 +91,9 @@ impl OwnEncoder {
 
 /// Runs the verb.
 pub fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { data, out, encoder, text_column, own_encoder, split, together, place, own, quiet } =
-        arguments;
+    let Arguments { data, out, encoder, own_encoder, split, together, place, own, quiet } = arguments;
     let is_lines = Path::new(&data).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt"));
+    let text_column = own.text_column.clone();
     let kind = if text_column.is_some() || is_lines { Kind::Texts } else { Kind::Pictures };
     embed::Format::of(&out)?;
     let encoder = match own_encoder.load(kind)? {

@@ -79,6 +79,7 @@ impl Choices {
             ("--label-column", "label_column", &self.own.label_column),
             ("--truth-column", "truth_column", &self.own.truth_column),
             ("--source-column", "source_column", &self.own.source_column),
+            ("--text-column", "text_column", &self.own.text_column),
             ("--array", "array", &self.own.array),
             ("--id-column", "id_column", &self.own.id_column),
             ("--header", "header", &self.own.header.map(|header| header.word().to_owned())),

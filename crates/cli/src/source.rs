@@ -57,6 +57,9 @@ pub struct Own {
     /// Column that says where labels come from, such as a camera or a site: not a feature; an audit counts wrong labels by it.
     #[arg(long, value_name = "NAME")]
     pub source_column: Option<String>,
+    /// Column of a table that holds texts: an encoder makes rows of numbers of them, in audits and with `negscale embed`.
+    #[arg(long, value_name = "NAME", conflicts_with = "feature_columns")]
+    pub text_column: Option<String>,
     /// Array with the features in .npz and .safetensors, or the list column with them in Parquet.
     #[arg(long, value_name = "NAME")]
     pub array: Option<String>,
@@ -97,6 +100,7 @@ impl Own {
             label_columns: self.label_columns.clone(),
             truth_column: self.truth_column.clone(),
             source_column: self.source_column.clone(),
+            text_column: self.text_column.clone(),
             test: self.test.clone(),
             test_labels: self.test_labels.clone(),
             class_names: self.class_names.clone(),
@@ -109,7 +113,16 @@ impl Own {
     pub fn words(&self) -> Vec<OsString> {
         let Self { labels, header, label_column, truth_column, label_columns, source_column, array, .. } =
             self;
-        let Self { feature_columns, ignore_columns, id_column, test, test_labels, class_names, .. } = self;
+        let Self {
+            text_column,
+            feature_columns,
+            ignore_columns,
+            id_column,
+            test,
+            test_labels,
+            class_names,
+            ..
+        } = self;
         let header = header.map(Header::word);
         let files =
             [("labels", labels), ("test", test), ("test-labels", test_labels), ("class-names", class_names)];
@@ -119,6 +132,7 @@ impl Own {
             ("label-column", label_column.as_deref()),
             ("truth-column", truth_column.as_deref()),
             ("source-column", source_column.as_deref()),
+            ("text-column", text_column.as_deref()),
             ("array", array.as_deref()),
             ("id-column", id_column.as_deref()),
         ];

@@ -187,4 +187,26 @@ fn texts_become_rows_and_a_column_that_is_not_there_is_named() {
     let near =
         |a: usize, b: usize| -> f32 { (0..384).map(|k| numbers[a * 384 + k] * numbers[b * 384 + k]).sum() };
     assert!(near(0, 2) > near(0, 1) + 0.2, "{} {}", near(0, 2), near(0, 1));
+
+    // And an audit, by the same rows, says which label is wrong: one of a screen that works well.
+    let wrong = fs::read_to_string(&table).unwrap().replacen("number 8\",0", "number 8\",1", 1);
+    fs::write(&table, wrong).unwrap();
+    let run = here.join("run");
+    let audit =
+        ["audit", text(&table), "--text-column", "text", "--label-column", "kind", "--out", text(&run)];
+    let told = fail(&mut in_folder(&here.join("nothing"), &here, &audit));
+    assert!(told.contains("negscale data get minilm"), "{told}");
+    let said = succeed(&mut in_folder(&data, &here, &audit));
+    assert!(String::from_utf8(said.stderr).unwrap().contains("minilm"));
+    let mut list = csv::Reader::from_path(run.join("audit.csv")).unwrap();
+    let first = list.records().next().unwrap().unwrap();
+    assert_eq!((&first[0], &first[2], &first[3]), ("8", "1", "0"), "{first:?}");
+    let train = ["train", "--data", text(&table), "--text-column", "text", "--label-column", "kind"];
+    let told = fail(&mut in_folder(&data, &here, &train));
+    assert!(told.contains("negscale embed"), "{told}");
+    // Another text is another dataset.
+    let other = fs::read_to_string(&table).unwrap().replacen("number 9", "number nine", 1);
+    fs::write(&table, other).unwrap();
+    let told = fail(&mut in_folder(&data, &here, &audit));
+    assert!(told.contains("--fresh"), "{told}");
 }

@@ -251,6 +251,10 @@ impl Dataset {
                 for i in 0..store.len() {
                     store.read(i, &mut row)?;
                     row.iter().for_each(|x| hash.update(x.to_le_bytes()));
+                    if let Some(text) = store.text(i) {
+                        hash.update((text.len() as u64).to_le_bytes());
+                        hash.update(text);
+                    }
                 }
             }
         }

@@ -46,6 +46,10 @@ pub trait FeatureStore: Send + Sync {
     fn names(&self) -> &[String] {
         &[]
     }
+    /// The text that an encoder makes numbers of, where items are texts; then there are no numbers here.
+    fn text(&self, _index: usize) -> Option<&str> {
+        None
+    }
 }
 
 /// The items of a dataset.
@@ -78,6 +82,11 @@ impl Items {
             Items::Images(store) => Items::Images(Arc::new(Chosen { store: store.clone(), chosen })),
             Items::Features(store) => Items::Features(Arc::new(Chosen { store: store.clone(), chosen })),
         }
+    }
+
+    /// Whether they are texts, of which an encoder makes rows of numbers.
+    pub fn are_texts(&self) -> bool {
+        matches!(self, Items::Features(store) if !store.is_empty() && store.text(0).is_some())
     }
 
     /// Where an item came from, if it has a place of its own (a path, or a path and a row) or an id.
@@ -125,6 +134,9 @@ impl FeatureStore for Chosen<dyn FeatureStore> {
     }
     fn names(&self) -> &[String] {
         self.store.names()
+    }
+    fn text(&self, index: usize) -> Option<&str> {
+        self.store.text(self.chosen[index])
     }
     fn origin(&self, index: usize) -> Option<String> {
         self.store.origin(self.chosen[index])

@@ -10,7 +10,7 @@ use super::label_file::LabelFile;
 use super::npz::Npz;
 use super::side::SideColumns;
 use super::tensors::Tensors;
-use super::{LabelledItems, OwnOptions, extension, label_file, table};
+use super::{LabelledItems, OwnOptions, extension, label_file, table, texts};
 use crate::array::Array;
 use crate::npy;
 use crate::{Error, Items, Result};
@@ -83,7 +83,7 @@ pub(super) fn open(
         ("safetensors", beside) => named(path, Named::Tensors(Tensors::open(path)?), beside, options),
         (_, beside) => {
             let table = table::open(path, reading(path, beside.is_some(), options)?)?;
-            let items = identified(table.features.into_features()?, table.ids, table.names);
+            let items = items_of(table.texts, table.features, table.ids, table.names)?;
             let part = match (beside, table.given) {
                 (Some(beside), _) => {
                     let part = joined(items, beside, table.notes)?;
@@ -143,12 +143,26 @@ pub(super) fn open_items(path: &Path, options: &OwnOptions) -> Result<(Items, Ve
             let mut reading = reading(path, true, options)?;
             reading.layout.label = options.label_column.as_deref().or(reading.layout.label);
             let table = table::open(path, reading)?;
-            return Ok((identified(table.features.into_features()?, table.ids, table.names), table.notes));
+            let items = items_of(table.texts, table.features, table.ids, table.names)?;
+            return Ok((items, table.notes));
         }
     };
     let labels = options.label_column.clone().or_else(|| file.first_of(&LABELS));
     let name = choose_features(path, &mut file, labels.as_deref(), options)?;
     Ok((features(file.array(&name)?)?, Vec::new()))
+}
+
+/// The rows of a table: texts where a column of them was asked for, else numbers.
+fn items_of(
+    texts: Option<Vec<String>>,
+    features: Array,
+    ids: Option<Vec<String>>,
+    names: Vec<String>,
+) -> Result<Items> {
+    match texts {
+        Some(texts) => Ok(texts::items(texts, ids)),
+        None => Ok(identified(features.into_features()?, ids, names)),
+    }
 }
 
 fn features(array: Array) -> Result<Items> {

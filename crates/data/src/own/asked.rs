@@ -14,6 +14,7 @@ impl OwnOptions {
             truth: self.truth_column.as_deref(),
             id: self.id_column.as_deref(),
             source: self.source_column.as_deref(),
+            text: self.text_column.as_deref(),
             annotators: &self.label_columns,
             features: &self.feature_columns,
             ignored: &self.ignore_columns,

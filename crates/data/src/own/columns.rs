@@ -21,6 +21,8 @@ pub struct Layout<'a> {
     pub id: Option<&'a str>,
     /// Name of the column of sources.
     pub source: Option<&'a str>,
+    /// Name of the column of texts, in place of features.
+    pub text: Option<&'a str>,
     /// Names of columns of labels by several annotators, in place of one column of labels.
     pub annotators: &'a [String],
     /// Names of the features; all others without it.
@@ -38,6 +40,7 @@ pub(super) struct Roles {
     pub truth: Option<usize>,
     pub id: Option<usize>,
     pub source: Option<usize>,
+    pub text: Option<usize>,
     pub annotators: Vec<usize>,
     /// Columns that were taken for ids by their names, without being asked for.
     pub guessed: Vec<usize>,
@@ -48,7 +51,7 @@ impl Layout<'_> {
     /// Whether columns are asked for by names that are no numbers.
     pub(super) fn is_named(&self) -> bool {
         let id = self.id.filter(|&id| id != NO_ID);
-        let one = [self.label, self.truth, id, self.source].into_iter().flatten();
+        let one = [self.label, self.truth, id, self.source, self.text].into_iter().flatten();
         let several = self.features.iter().chain(self.ignored).chain(self.annotators).map(String::as_str);
         one.chain(several).any(|name| name.parse::<usize>().is_err())
     }
@@ -68,9 +71,17 @@ impl Layout<'_> {
         let one = |name: Option<&str>| name.map(need).transpose();
         let (label, truth, id) =
             (one(self.label)?, one(self.truth)?, one(self.id.filter(|&id| id != NO_ID))?);
-        let (source, annotators) = (one(self.source)?, all(self.annotators)?);
-        let roles =
-            [("label_column", label), ("truth_column", truth), ("id_column", id), ("source_column", source)];
+        let (source, text, annotators) = (one(self.source)?, one(self.text)?, all(self.annotators)?);
+        if text.is_some() && !chosen.is_empty() {
+            return Err("texts have no columns of features: leave out feature_columns, or text_column".into());
+        }
+        let roles = [
+            ("label_column", label),
+            ("truth_column", truth),
+            ("id_column", id),
+            ("source_column", source),
+            ("text_column", text),
+        ];
         let by_annotators = annotators.iter().map(|&place| ("label_columns", Some(place)));
         let roles: Vec<(&str, Option<usize>)> = roles.into_iter().chain(by_annotators).collect();
         for (at, (setting, place)) in roles.iter().enumerate() {
@@ -106,17 +117,18 @@ impl Layout<'_> {
             asked => asked,
         };
         let features = match chosen.is_empty() {
+            true if text.is_some() => Vec::new(),
             true => (0..names.len()).filter(|at| is_free(at) && given != Some(*at)).collect(),
             false => chosen.clone(),
         };
-        if features.is_empty() {
+        if features.is_empty() && text.is_none() {
             return Err("there is no column of features besides the labels".into());
         }
         if given.is_none() && annotators.is_empty() && !self.unlabelled {
             return Err("there is no column of labels besides the features: name it with --label-column, or give a file with --labels".into());
         }
         let id = id.or(guessed.first().copied());
-        Ok(Roles { given, truth, id, source, annotators, guessed, features })
+        Ok(Roles { given, truth, id, source, text, annotators, guessed, features })
     }
 }
 

@@ -3,7 +3,7 @@
 //! A `.csv` may say which item each row belongs to, in columns `index` (items counted from 0), `path` (or `file_name`) or of ids; then
 //! its rows may stand in any order ([`super::join`]). Without such a column, rows are in the order of the items.
 //!
-//! A `.csv` that `negscale review export` wrote also says what people decided ([`super::reviewed`]).
+//! A `.csv` that `negscale review export` wrote also says what people decided (`reviewed.rs`).
 
 use super::header::{self, ASK, Below, Header, INDEX, LABELS, PATHS, TRUTH};
 use super::labels::Column;

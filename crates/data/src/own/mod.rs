@@ -38,6 +38,7 @@ mod spill;
 pub mod stream;
 pub mod table;
 pub mod tensors;
+mod texts;
 mod vectors;
 pub(crate) mod words;
 
@@ -73,6 +74,8 @@ pub struct OwnOptions {
     pub source_column: Option<String>,
     /// Columns (or arrays) of labels by several annotators, in place of one column: the label is their majority vote. Blank cells are no votes.
     pub label_columns: Vec<String>,
+    /// Column of texts in a table, in place of features: an encoder makes rows of numbers of them.
+    pub text_column: Option<String>,
     /// Column of the pictures in Parquet.
     pub image_column: Option<String>,
     /// Array of the features in `.npz` and `.safetensors`, or column of lists of numbers in Parquet.

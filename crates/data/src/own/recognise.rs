@@ -46,6 +46,13 @@ fn read_file(path: &Path, labels: Option<&Path>, options: &OwnOptions) -> Result
     if extension == "parquet" {
         return Ok((Form::Parquet, parquet::open(&[path.to_owned()], labels.is_some(), options)?, None));
     }
+    if options.text_column.is_some() && !["csv", "tsv"].contains(&extension.as_str()) {
+        return Err(Error::format(
+            path,
+            None,
+            "texts are read from .csv and .tsv files: leave out --text-column",
+        ));
+    }
     if arrays::EXTENSIONS.contains(&extension.as_str()) {
         let (train, test) = arrays::open(path, labels, options)?;
         return Ok((Form::Array, train, test));

@@ -33,6 +33,8 @@ pub struct Reading<'a> {
 pub struct Table {
     /// Numbers, one row per line.
     pub features: Array,
+    /// Texts, where a column of them was asked for.
+    pub texts: Option<Vec<String>>,
     /// Labels, unless they are elsewhere.
     pub given: Option<Column>,
     /// True labels, where there is a column of them.
@@ -108,6 +110,7 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
     let first = first.clone();
     let Plan { has_header, names, roles, doubtful } = plan(path, &first, reading)?;
     let (mut given, mut truth, mut ids) = (Column::new(false), Column::new(false), Vec::new());
+    let mut texts = Vec::new();
     let mut side = SideColumns::new(roles.source.is_some(), roles.annotators.len());
     let mut spool = Spool::new(reading.scratch);
     let (mut row, mut bytes) = (Vec::with_capacity(roles.features.len()), Vec::new());
@@ -134,6 +137,7 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
             given.push(label);
         }
         ids.extend(roles.id.and_then(|at| record.get(at)).map(str::to_owned));
+        texts.extend(roles.text.and_then(|at| record.get(at)).map(str::to_owned));
         row.clear();
         for &at in &roles.features {
             let field = &record[at];
@@ -181,6 +185,7 @@ pub fn from_reader(path: &Path, reader: impl Read, reading: Reading) -> Result<T
     let features = Array::new(path, None, spool.finish()?, element, vec![rows, roles.features.len()], false)?;
     Ok(Table {
         features,
+        texts: roles.text.map(|_| texts),
         given: (roles.given.is_some() || !roles.annotators.is_empty()).then_some(given),
         side,
         truth: roles.truth.map(|_| truth),

@@ -33,6 +33,7 @@ pub fn again(own: &OwnOptions) -> String {
         list("--label-columns", &own.label_columns),
         flag("--source-column", own.source_column.as_deref()),
         flag("--truth-column", own.truth_column.as_deref()),
+        flag("--text-column", own.text_column.as_deref()),
         both(own),
         list("--ignore-columns", &own.ignore_columns),
     ]

@@ -80,7 +80,7 @@ pub fn recipe_for<E: From<crate::Error>>(
     lay: impl Fn(Layers) -> Result<Layers, E>,
 ) -> Result<Recipe, E> {
     let layers = match train.items() {
-        items @ Items::Features(_) => {
+        items @ Items::Features(_) if !items.are_texts() => {
             let layers = lay(defaults(Some(items))?)?;
             match lay(Layers::new())?.choose_judge() {
                 Some(Judge::Training) => {
@@ -89,10 +89,10 @@ pub fn recipe_for<E: From<crate::Error>>(
                 _ => layers,
             }
         }
-        Items::Images(_) => {
+        items => {
             let layers = lay(defaults(None)?)?;
             let judge = lay(Layers::new())?.choose_judge();
-            match encoded::choose(&layers, judge)? {
+            match encoded::choose(&layers, judge, items)? {
                 None => layers,
                 Some(encoder) => {
                     let begin = Layers::new().with_text("the defaults of an audit", EMBEDDINGS);

@@ -237,8 +237,8 @@ fn features(
     stop: &Stop,
 ) -> Result<Option<(Vec<f32>, usize)>> {
     let store = match (train.items(), encoded) {
-        (Items::Features(store), _) => store,
-        (Items::Images(store), Some(encoded)) => return encoded.rows(store.as_ref(), watch, stop).map(Some),
+        (items, Some(encoded)) => return encoded.rows(items, watch, stop).map(Some),
+        (Items::Features(store), None) => store,
         (Items::Images(_), None) => return Ok(None),
     };
     let dim = store.dim();

@@ -45,6 +45,12 @@ pub(super) const TOP: &[Row] = &[
         UNSET,
         "column (or array) that says where labels come from, such as a camera or a site: not a feature; audits count wrong labels by it",
     ),
+    (
+        "text_column",
+        Text,
+        UNSET,
+        "column of a table that holds texts, of which audits make rows of numbers by an encoder",
+    ),
     ("image_column", Text, UNSET, "column with the images in Parquet"),
     (
         "array",

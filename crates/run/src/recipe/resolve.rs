@@ -21,6 +21,10 @@ impl Layers {
     /// Every setting with its value, for this training data. Pictures larger than [`LARGEST_SIDE`] are brought to that size
     /// unless the settings name another one.
     pub fn resolve_for(&self, train: &Dataset) -> Result<Recipe> {
+        if train.items().are_texts() {
+            let problem = "they are texts, which no network here reads: make rows of numbers of them by `negscale embed`, or audit them";
+            return Err(Error::Settings { place: "text_column".into(), problem: problem.into() });
+        }
         let Items::Images(store) = train.items() else { return self.resolve(ItemKind::Features, None) };
         let shape = match store.shape() {
             Some(shape) => Some(shape),

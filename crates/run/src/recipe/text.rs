@@ -125,6 +125,7 @@ fn of_data(data: &DataSettings) -> Table {
         ("label_column", own.label_column.clone()),
         ("truth_column", own.truth_column.clone()),
         ("source_column", own.source_column.clone()),
+        ("text_column", own.text_column.clone()),
         ("image_column", own.image_column.clone()),
         // Only where they are said: settings of runs without them stay what they were, and so do their fingerprints.
         ("header", (own.header != Header::Auto).then(|| own.header.word().into())),
