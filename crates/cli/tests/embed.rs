@@ -194,7 +194,7 @@ fn texts_become_rows_and_a_column_that_is_not_there_is_named() {
     let run = here.join("run");
     let audit =
         ["audit", text(&table), "--text-column", "text", "--label-column", "kind", "--out", text(&run)];
-    let told = fail(&mut in_folder(&here.join("nothing"), &here, &audit));
+    let told = fail(&mut in_folder(&here, &here, &audit));
     assert!(told.contains("negscale data get minilm"), "{told}");
     let said = succeed(&mut in_folder(&data, &here, &audit));
     assert!(String::from_utf8(said.stderr).unwrap().contains("minilm"));
