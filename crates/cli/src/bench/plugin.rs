@@ -146,8 +146,9 @@ fn in_turns(plugin: &NegScale, case: &Case, forms: &[Form], seconds: f64) -> Res
             move |form| if *form == Form::Adapter { adapter(plugin, case) } else { closed(plugin, case) },
         )
     };
-    // A tiny batch first: start-up of threads and of the matrix product is not the case's cost.
+    // A tiny batch first: start-up of threads and of the matrix product is not the case's cost. On every thread: each has buffers of its own.
     let tiny = Case::new(64, 64, case.classes);
+    rayon::broadcast(|_| closed(plugin, &tiny)()).into_iter().collect::<Result<Vec<f64>>>()?;
     for mut call in calls(&tiny) {
         call()?;
     }
