@@ -92,7 +92,7 @@ def test_a_folder_holds_what_was_found_and_is_kept_apart_from_others(clouds, tmp
     audit = negscale.audit(clouds.features, clouds.labels, out=out)
     assert audit.folder == out
     assert sorted(path.name for path in out.iterdir() if path.suffix) == [
-        "audit.csv", "audit.json", "corrected.csv", "report.html", "settings.toml", "summary.txt",
+        "audit.csv", "audit.json", "corrected.csv", "evidence.csv", "report.html", "settings.toml", "summary.txt", "tree.tsv",
     ]
     assert negscale.audit(clouds.features, clouds.labels, out=out).scores.tobytes() == audit.scores.tobytes()
     with pytest.raises(ValueError, match="holds another run: seed is 0 there but 1 here"):
