@@ -129,7 +129,14 @@ fn correct(from: &Path, words: &HashMap<u64, &Held>, done: &mut Exported) -> Res
                     }
                 };
                 let mut cells: Vec<String> = record.iter().map(str::to_owned).collect();
-                let held = cells[index].parse().ok().and_then(|row: u64| words.get(&row));
+                let Ok(row) = cells[index].parse::<u64>() else {
+                    let line = record.position().map(csv::Position::line);
+                    let problem =
+                        format!("`{}` is no row number: audit the data again", cells[index].escape_debug());
+                    fault = Some(Error::format(from, line, problem));
+                    return Err(io::Error::other("stopped"));
+                };
+                let held = words.get(&row);
                 found += usize::from(held.is_some());
                 let word = match held.map(|held| &held.decision) {
                     None => "",
@@ -150,7 +157,7 @@ fn correct(from: &Path, words: &HashMap<u64, &Held>, done: &mut Exported) -> Res
                 }
                 table.write_record(cells.iter().map(String::as_str).chain([word]))?;
                 rows.push(Row {
-                    index: cells[index].parse().unwrap_or_default(),
+                    index: i64::try_from(row).map_err(io::Error::other)?,
                     path: unguard(&cells[path]),
                     label: Some(unguard(&cells[label])).filter(|label| !label.is_empty()),
                     given: unguard(&cells[given]),
@@ -237,6 +244,10 @@ mod tests {
         session.decide("ann", &wish(&[3], Decision::Unsure)).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(2));
         session.decide("bob", &wish(&[0], label("c"))).unwrap();
+        std::fs::write(run.join("corrected.csv"), text.replace("\n5,", "\n5.0,")).unwrap();
+        let error = export(run, &session.samples, &session.decisions, None).unwrap_err().to_string();
+        assert!(error.contains("line 7") && error.contains("`5.0` is no row number"), "{error}");
+        std::fs::write(run.join("corrected.csv"), &text).unwrap();
         let done = export(run, &session.samples, &session.decisions, None).unwrap();
         assert_eq!((done.kept, done.changed, done.dropped, done.unsure, done.disputed), (0, 2, 1, 1, 1));
         let lines = std::fs::read_to_string(&done.corrected).unwrap();
